@@ -87,7 +87,7 @@ function runTrouble(run) {
   if (verdict?.name === 'endpoint-down' && end === 'duration' && exitCode !== EXIT.ok)
     return failure(`endpoint-down: ${verdict.evidence}`);
   const isSaid = exitCode === EXIT.thresholdFailed || (exitCode === EXIT.notExact && auditResult(run) === 'not_exact');
-  // Behind an exit code that is said there may be another that lost: the end tells.
+  // If several exit codes apply, the end names the reason.
   if (exitCode === EXIT.ok || (isSaid && end === 'duration')) return null;
   return failure(`ended with exit code ${exitCode} (${end})`);
 }

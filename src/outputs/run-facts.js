@@ -4,7 +4,7 @@ import { LISTED_COUNTS, censoredOf, figureOf, nodeCpuPercent, socketWarnings } f
 import { cutShort, shortWindow } from '../stats/growth.js';
 import { isPlain } from '../stats/sample.js';
 import { LIMIT_WORDS } from '../stats/verdict.js';
-import { count, counted, digits, quantity, seconds } from '../text.js';
+import { count, counted, digits, quantity, seconds, shellWord } from '../text.js';
 import { amount, boundedMs } from './format.js';
 import { auditWord } from './run-tables.js';
 import { tableOf } from './table.js';
@@ -51,11 +51,11 @@ export function mergeTable({ merged }) {
     ...labelled('unresolved', listed(unresolved, unresolvedText)),
   ];
   const covers =
-    'latency, and figures of the generator, cover the own window of each instance; rates the common window';
+    'rates cover the common window; latency and the figures of the generator cover the window of each instance';
   return tableOf('instances', 'Instances', [], rows, [covers]);
 }
 
-const NEVER_TOGETHER = 'NONE: at no time were all of them in their windows';
+const NEVER_TOGETHER = 'NONE: the windows of the instances do not overlap';
 
 /** @param {Merged} merged */
 function startText({ instances, startSkewMs, rawStartSkewMs, clockSkewMs, clocksKnownToMs }) {
@@ -67,9 +67,9 @@ function startText({ instances, startSkewMs, rawStartSkewMs, clockSkewMs, clocks
   if (host !== null && began.every((one) => one.host === host)) return `${start}, by the clock of ${host}`;
   const isRaw = Math.abs(rawStartSkewMs - startSkewMs) < 1;
   const raw = isRaw ? '' : ` (${seconds(rawStartSkewMs)} by their own clocks, which do not agree)`;
-  if (clockSkewMs === null) return `${start}${raw}; nothing tells whether their clocks agree`;
-  const known = clocksKnownToMs === undefined ? '' : `, and may be ${count(clocksKnownToMs)} ms off that`;
-  return `${start}${raw}; their clocks are ${count(clockSkewMs)} ms apart, as far as blocks tell${known}`;
+  if (clockSkewMs === null) return `${start}${raw}; whether their clocks agree is unknown`;
+  const known = clocksKnownToMs === undefined ? '' : ` (± ${count(clocksKnownToMs)} ms)`;
+  return `${start}${raw}; their clocks differ by ${count(clockSkewMs)} ms, estimated from blocks${known}`;
 }
 
 /** @param {Merged['unresolved'][number]} one */
@@ -182,7 +182,7 @@ const LISTED_OUTAGES = 3;
 function outages({ generator: { outages: all = [] } }) {
   const lines = all.slice(0, LISTED_OUTAGES).map(({ fromMs, toMs, words }) => {
     const until = toMs === undefined ? 'to the end' : `for ${seconds(toMs - fromMs)}`;
-    return `no answer ${until}, from ${seconds(fromMs)} after the load began on: ${words}`;
+    return `no answer ${until}, from ${seconds(fromMs)} after the start of the load: ${words}`;
   });
   if (all.length > LISTED_OUTAGES) lines.push(`and ${count(all.length - LISTED_OUTAGES)} more`);
   return labelled('outage', lines);
@@ -236,16 +236,34 @@ const BELOW_LIMIT = ['concurrency-bound', 'rate-bound', 'unknown'];
 
 /** The last lines on the terminal: the answer, and the command to try next. @param {RunFile} run @returns {Table} */
 export function answerTable(run) {
-  const { verdict, environment, config } = run;
+  const { verdict } = run;
   const audit = auditResult(run)?.replace('_', ' ') ?? null;
   const limit = verdict === null ? null : (LIMIT_WORDS[verdict.name] ?? verdict.name);
   const words = [speedText(run), limit, audit && `audit ${audit}`].filter((part) => part !== null);
-  const rpc = environment.embeddedChain === true ? '' : ` --rpc ${environment.endpoint}`;
-  const workload = typeof config.workload === 'string' && config.workload !== 'counter' ? config.workload : null;
-  const more = workload === null ? '' : ` --workload ${workload}`;
   const hasNext = BELOW_LIMIT.includes(verdict?.name ?? '') && !run.merged && run.end === 'duration';
-  const next = hasNext ? [['next', `stress find${rpc}${more} finds the highest rate`]] : [];
-  return tableOf('answer', 'Answer', [], [['result', words.join('; ')], ...next]);
+  const next = hasNext ? [['next', 'find the highest rate:']] : [];
+  return tableOf('answer', 'Answer', [], [['result', words.join('; ')], ...next], hasNext ? [findCommand(run)] : []);
+}
+
+/** Options that say what an operation is, and which chain may be loaded, by their keys in a run file. */
+const OF_LOAD = Object.freeze({
+  chainId: 'chain-id',
+  workload: 'workload',
+  mix: 'mix',
+  set: 'set',
+  method: 'method',
+  params: 'params',
+  calls: 'calls',
+});
+
+/** Without --rpc it has an embedded chain, and without --workload the counter. @param {RunFile} run */
+function findCommand({ environment: { embeddedChain, endpoint }, config }) {
+  const rpc = embeddedChain === true ? [] : [`--rpc ${/\*{3}/.test(`${endpoint}`) ? 'URL' : shellWord(`${endpoint}`)}`];
+  const options = Object.entries(OF_LOAD).flatMap(([key, name]) => {
+    const text = [config[key] ?? []].flat().join(',');
+    return text === '' || text === 'counter' ? [] : `--${name} ${shellWord(text)}`;
+  });
+  return ['stress find', ...rpc, ...options].join(' ');
 }
 
 /** @param {RunFile} run @returns {Table} */
@@ -294,7 +312,7 @@ function walletText({ walletIndex, address, effect, expectedEffect, nonce, expec
 
 /** @param {Check} check that was made */
 function checkText({ words, expected, found, holds }) {
-  return `${words}: ${found}, ${holds ? 'as it must be' : `and it must be ${expected}`}`;
+  return `${words}: ${found}, ${holds ? 'as expected' : `expected ${expected}`}`;
 }
 
 /** The result of --check consistency. @param {RunFile} run @returns {Table} */

@@ -55,7 +55,7 @@ export function failuresTable({ failures, failureWords, counts }) {
   const rows = Object.entries(failures)
     .sort((a, b) => b[1] - a[1])
     .map(([code, times]) => [code, count(times), percent(times / counts.started), failureWords[code] ?? '']);
-  return tableOf('failed', 'Failures', ['', 'operations', 'of those begun', 'words of the first'], rows);
+  return tableOf('failed', 'Failures', ['', 'operations', 'of those started', 'words of the first'], rows);
 }
 
 /** @param {RunFile} run @returns {string[]} */
@@ -238,7 +238,8 @@ export function thresholdsTable({ thresholds, end }) {
 export function measuredText({ value, unit, why, atMost, censored, limit }) {
   if (value === null) return `not measured: ${why}`;
   if (typeof value === 'string') return value;
-  const text = (/** @type {number} */ one) => valueText(besides(one, Number(limit)), unit);
+  // Counts are exact, as elsewhere.
+  const text = (/** @type {number} */ one) => valueText(unit === 'count' ? one : besides(one, Number(limit)), unit);
   if (atMost === undefined) return text(value);
   const bounds = atMost === null ? `>= ${text(value)}` : `${text(value)} to ${text(atMost)}`;
   return `${bounds}; ${count(censored ?? null)} censored`;

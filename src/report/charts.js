@@ -44,6 +44,7 @@ import { html } from './html.js';
  * @property {string} [why] it was not measured, and is not drawn
  * @property {string} [unit] of y
  * @property {boolean} [isLog] y is logarithmic
+ * @property {boolean} [isOfLevels] each value is level over its interval
  * @property {Array<number>} [x] default: the time axis
  * @property {TimeAxis} [time] a time axis of its own, of the same range
  * @property {string} [xLabel]

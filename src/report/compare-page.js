@@ -35,8 +35,8 @@ export function renderCompare(comparison) {
     ${tableSection(
       {
         ...changes,
-        columns: [...changes.columns, 'picture'],
-        rows: changes.rows.map((cells, i) => [...cells, picture(metrics[i], placeOf)]),
+        columns: [...resultFirst(changes.columns), 'picture'],
+        rows: changes.rows.map((cells, i) => [...resultFirst(cells), picture(metrics[i], placeOf)]),
       },
       [],
       [
@@ -49,6 +49,11 @@ export function renderCompare(comparison) {
     ${section('method', 'How it was tested', list(methodWords(comparison)))} ${tableSection(sides)}`,
     charts,
   });
+}
+
+/** The result is in the last column, which a phone does not show. @param {readonly string[]} cells */
+function resultFirst([label, ...others]) {
+  return [label, ...others.slice(-1), ...others.slice(0, -1)];
 }
 
 /** @param {Comparison} comparison */

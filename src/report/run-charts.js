@@ -10,7 +10,7 @@ import { quantity } from '../text.js';
  * The charts over the time of a run, of run files and of the live page: which series they have, how each is read from an
  * interval, and the data of the page, without any HTML.
  *
- * @import { BlockRates, EndpointFacts, IntervalRow, RunFile } from '../contracts/run-file.d.ts'
+ * @import { BlockRates, EndpointFacts, IntervalRow, RunFile, Series as SeriesJson } from '../contracts/run-file.d.ts'
  * @import { Chart, TimeAxis } from './charts.js'
  *
  * @typedef {IntervalRow & {buckets?: Map<number, number>}} Row buckets: counts of its latencies, if computed before
@@ -26,6 +26,7 @@ import { quantity } from '../text.js';
  * @property {readonly string[]} [caption] series that the sentence is about; default: all
  * @property {'loop' | 'sockets' | 'pool' | 'node'} [probe] its source
  * @property {boolean} [isOptional] left out if it has no values
+ * @property {boolean} [isOfLevels] each value is level over its interval
  * @property {boolean} [isOfSeries] drawn by the points of the throughput, where they are closer than the intervals
  *
  * @typedef {{time: TimeAxis, charts: Record<'answer' | 'load' | 'blocks' | 'generator' | 'node', Chart[]>}} RunData by section of the page
@@ -55,7 +56,7 @@ export function runData(run) {
 
 /** @param {RunFile} run @param {ChartPlan} plan @param {string} without why it has no values, if nothing else is known @returns {Chart[]} one, or none */
 function chartOf(run, plan, without) {
-  const { id, title, kind = 'lines', unit, note, isOptional, isOfSeries } = plan;
+  const { id, title, kind = 'lines', unit, note, isOptional, isOfLevels, isOfSeries } = plan;
   const { caption = Object.keys(plan.series) } = plan;
   const points = isOfSeries ? pointsOf(run) : [];
   const rows = points.length > 0 ? points : /** @type {Row[]} */ (run.intervals);
@@ -68,7 +69,7 @@ function chartOf(run, plan, without) {
   const isEmpty = series.every(({ values }) => values.every((value) => value === null));
   if (isEmpty && isOptional) return [];
   const isLog = id === 'latency' && isSkewed(series);
-  const chart = { id, title, kind, unit, note, isLog, series, ...time };
+  const chart = { id, title, kind, unit, note, isLog, isOfLevels, series, ...time };
   const said = { ...chart, series: series.filter(({ label }) => caption.includes(label)) };
   return [{ ...chart, summary: summaryOf(rows, said), why: isEmpty ? (whyMissing(run, plan) ?? without) : undefined }];
 }
@@ -92,9 +93,13 @@ function summaryOf(rows, { series, unit, isLog }) {
 function marksOf({ reorgs, generator }) {
   const endpoints = /** @type {EndpointFacts[]} */ (generator.endpoints ?? []);
   const events = endpoints.flatMap(({ events: all = [] }) => all);
+  // With one endpoint only its outages are known.
+  const outages = events.length > 0 ? [] : (generator.outages ?? []);
   const marks = [
     ...reorgs.events.map(({ atMs }) => ({ at: seconds(atMs), name: 'reorg' })),
     ...events.map(({ atMs, isBack }) => ({ at: seconds(atMs), name: isBack ? 'back' : 'down' })),
+    ...outages.map(({ fromMs }) => ({ at: seconds(fromMs), name: 'down' })),
+    ...outages.flatMap(({ toMs }) => (toMs === undefined ? [] : { at: seconds(toMs), name: 'back' })),
   ];
   return marks.sort((a, b) => a.at - b.at);
 }
@@ -110,7 +115,8 @@ function timeOf(rows, marks) {
 }
 
 /** The points of the throughput, as parts of the intervals. @param {RunFile} run @returns {Row[]} none where intervals are as close */
-function pointsOf({ intervals, series }) {
+function pointsOf({ intervals, series: known }) {
+  const series = known && toEnd(known, intervals);
   if (series === undefined || series.verified.length <= intervals.length) return [];
   let i = 0;
   const points = Series.from(series)
@@ -134,6 +140,14 @@ function pointsOf({ intervals, series }) {
   const lastMs = points.at(-1)?.endMs ?? 0;
   const drain = intervals.filter(({ phase, endMs }) => phase === 'drain' && endMs > lastMs);
   return [...points, ...drain.map((row) => ({ ...row, startMs: Math.max(row.startMs, lastMs) }))];
+}
+
+/** A series ends with its last operation; until the last known rate of the load there was none. @param {SeriesJson} series @param {IntervalRow[]} intervals @returns {SeriesJson} */
+function toEnd({ startMs, stepMs, verified, gas = [] }, intervals) {
+  const endMs = intervals.findLast(({ phase, tps }) => phase !== 'drain' && tps !== null)?.endMs ?? 0;
+  const length = Math.max(verified.length, Math.floor((endMs - startMs) / stepMs));
+  const [all, allGas] = [verified, gas].map((values) => Array.from({ length }, (_, at) => values[at] ?? 0));
+  return { startMs, stepMs, verified: all, gas: allGas };
 }
 
 /** @param {Pick<RunFile, 'end'>} run */
@@ -182,7 +196,10 @@ function loadPlans(run) {
   const byCode = codes.map((code) => [code, (row) => failuresOf(row)[code] ?? 0]);
   const tps = { [words.verified]: tpsOf, ...(isOpenLoop ? { 'asked for': asked } : {}) };
   return [
-    plan('tps', isPlain(run) ? 'Calls per second' : 'Operations per second', '/s', tps, { isOfSeries: true }),
+    plan('tps', isPlain(run) ? 'Calls per second' : 'Operations per second', '/s', tps, {
+      isOfLevels: true,
+      isOfSeries: true,
+    }),
     plan('latency', `Latency of ${words.verified} ${words.many}`, 'ms', latency, { caption: ['p50', 'p99'] }),
     plan('stages', 'Latency by stage, on average', 'ms', Object.fromEntries(byStage), {
       kind: 'stacked',
@@ -196,7 +213,7 @@ function loadPlans(run) {
     plan('flight', 'Operations in flight', '', { 'at the end of the interval': (row) => row.inFlight }),
     ...(isOpenLoop
       ? [
-          plan('lag', 'Begun later than due', 'ms', {
+          plan('lag', 'Start delay after the due time', 'ms', {
             p50: (row) => ms(row.lag.p50Us),
             p99: (row) => ms(row.lag.p99Us),
           }),
@@ -239,7 +256,7 @@ const BLOCKS = [
         return gas === null ? null : gas / 1e6;
       },
     },
-    { isOfSeries: true },
+    { isOfLevels: true, isOfSeries: true },
   ),
   plan('gas', 'Gas used of the block gas limit', '%', {
     used: ({ blocks: { count, gasUsed, gasLimit } }) =>

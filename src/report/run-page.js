@@ -5,9 +5,10 @@ import { endText, runTables } from '../outputs/summary.js';
 import { tableOf } from '../outputs/table.js';
 import { auditResult } from '../stats/audit-result.js';
 import { figureOf } from '../stats/figures.js';
-import { LIMIT_WORDS } from '../stats/verdict.js';
+import { isPlain } from '../stats/sample.js';
+import { LIMIT_WORDS, judge } from '../stats/verdict.js';
 import { capital, chartBox, sentence } from './charts.js';
-import { byCode, digits, quantity, seconds } from '../text.js';
+import { byCode, counted, digits, quantity, seconds } from '../text.js';
 import { folded, html, renderPage, section } from './html.js';
 import { noIntervals, runData } from './run-charts.js';
 import * as sections from './run-sections.js';
@@ -42,11 +43,12 @@ export function runPage(run, live) {
   const data = runData(run);
   const endpoint = environment.embeddedChain === true ? 'the embedded chain' : environment.endpoint;
   const where = endpoint === undefined || endpoint === null ? '' : ` on ${endpoint}`;
-  const wallets = typeof config.threads === 'number' ? `${quantity(config.threads)} wallets, ` : '';
+  const noun = isPlain(run) ? 'user' : 'wallet';
+  const wallets = typeof config.threads === 'number' ? `${counted(config.threads, noun)}, ` : '';
   return renderPage({
     title: `Run${where}, ${wallets}${minuteOf(startedAt)}`,
     verdict: verdict(run),
-    limit: limitOf(run),
+    limit: limitOf(run, live !== undefined),
     badges: badges(run),
     tiles: tilesOf(run),
     main: html`${sectionsOf(run, data)}`,
@@ -119,14 +121,15 @@ function liveTiles({ end, config: { durationMs }, intervals }) {
   const startMs = intervals.find(({ phase }) => phase === 'load')?.startMs;
   const isTimed = typeof durationMs === 'number' && startMs !== undefined;
   const left = isTimed ? [{ label: 'time left', value: seconds(Math.max(0, startMs + durationMs - last.endMs)) }] : [];
-  return [{ label: 'last interval', value: last.tps === null ? '-' : `${digits(last.tps)} per second` }, ...left];
+  return [{ label: 'last interval', value: quantity(last.tps, '/s') }, ...left];
 }
 
-/** What limited the run, and what to try. @param {RunFile} run @returns {Part} */
-function limitOf({ verdict: found, end }) {
-  if (found === null) return end === 'running' ? 'The limit is judged when the run has ended.' : undefined;
-  const words = sentence(LIMIT_WORDS[found.name] ?? found.name);
-  return html`<strong>${words}</strong> ${sentence(found.evidence)}`;
+/** What limited the run, and what to try. @param {RunFile} run @param {boolean} isLive what limits it so far @returns {Part} */
+function limitOf(run, isLive) {
+  const found = isLive ? judge(run) : run.verdict;
+  if (found === null) return undefined;
+  const words = LIMIT_WORDS[found.name] ?? found.name;
+  return html`<strong>${sentence(isLive ? `so far ${words}` : words)}</strong> ${sentence(found.evidence)}`;
 }
 
 /** All sections in their order. @param {RunFile} run @param {RunData} data @returns {Part[]} */
@@ -144,9 +147,9 @@ function sectionsOf(run, data) {
   const foldedUnless = (id, title, verdicts, ...content) =>
     folded(id, title, verdicts.includes(run.verdict?.name ?? ''), ...content);
   return [
+    section('time', 'Throughput and latency', overTime(run, data)),
     table('doubts'),
     listSection('warned', 'Warnings', others),
-    section('time', 'Throughput and latency', overTime(run, data)),
     table('instances'),
     table('all-instances'),
     table('conditions'),
@@ -228,6 +231,8 @@ function verdict(run) {
   const speed = capital(speedText(run));
   if (run.end === 'running') return html`So far: ${speed}. The run has not ended.`;
   const result = auditResult(run);
+  // Plain calls leave nothing to audit.
+  if (isPlain(run)) return html`${speed}.`;
   const audit =
     result === null
       ? 'no audit'
@@ -239,13 +244,16 @@ function verdict(run) {
 function badges(run) {
   const { thresholds, counts, reorgs, warnings, end, exitCode } = run;
   const result = auditResult(run);
-  const broken = counts.failed + counts.timedOut;
+  const { failed, timedOut, abandoned } = counts;
+  const broken = failed + timedOut;
   return [
     result === null
-      ? end !== 'running' && badge('no audit', 'plain')
+      ? end !== 'running' && !isPlain(run) && badge('no audit', 'plain')
       : badge(`audit ${result.replace('_', ' ')}`, result === 'exact' ? 'good' : 'bad'),
     passedBadge(thresholds, 'thresholds'),
-    broken === 0 ? badge('no failures', 'good') : badge(`${quantity(broken)} failed or timed out`, 'bad'),
+    broken + abandoned === 0 && badge('no failures', 'good'),
+    broken > 0 && badge(`${quantity(broken)} failed or timed out`, 'bad'),
+    abandoned > 0 && badge(`${quantity(abandoned)} abandoned`, 'bad'),
     badBadge(figureOf('violations')?.read(run) ?? 0, 'contradiction'),
     reorgs.count > 0 && badge(`${reorgs.count} reorgs`, 'bad'),
     badBadge(warnings.length, 'warning'),
@@ -254,7 +262,7 @@ function badges(run) {
   ];
 }
 
-const GOOD_ENDS = new Set(['duration', 'interrupted', 'running']);
+const GOOD_ENDS = new Set(['duration', 'iterations', 'interrupted', 'running']);
 
 /** @param {RunData} data */
 function timeNote({ time: { phases } }) {

@@ -64,7 +64,13 @@ export function dataTable({ title, columns, rows }, classOf = () => '') {
 /** @param {Cells} table @param {readonly Part[]} [before] above the table @param {readonly Part[]} [after] below its notes */
 export function tableSection(table, before = [], after = []) {
   const { id, title, notes } = table;
-  return section(id, title, ...before, dataTable(table), ...notes.map((words) => note(words)), ...after);
+  return section(id, title, ...before, dataTable(table), ...notes.map(noteOrCommand), ...after);
+}
+
+/** A command that is copied keeps its form. @param {string} words */
+function noteOrCommand(words) {
+  const isCommand = words.startsWith('curl ');
+  return isCommand ? html`<pre tabindex="0" role="group" aria-label="Command">${words}</pre>` : note(words);
 }
 
 /** A table that is opened by its title. @param {Cells} table */

@@ -136,8 +136,8 @@ export function shortWindow({ environment, end, blocks, intervals, verdict }) {
   return { blocks: blocks.count, words };
 }
 
-/** Not of merged runs, whose common window ends with it. @param {Pick<RunFile, 'rates' | 'window' | 'merged'>} run @returns {string | null} a warning */
-export function cutShort({ rates: { spreadMs = 0 }, window: { durationMs }, merged }) {
-  if (merged !== undefined || spreadMs <= 0 || spreadMs >= durationMs) return null;
+/** Not of merged runs, whose common window ends with it, nor of a run that goes on. @param {Pick<RunFile, 'end' | 'rates' | 'window' | 'merged'>} run @returns {string | null} a warning */
+export function cutShort({ end, rates: { spreadMs = 0 }, window: { durationMs }, merged }) {
+  if (end === 'running' || merged !== undefined || spreadMs <= 0 || spreadMs >= durationMs) return null;
   return `TPS is that of the first ${secondsText(spreadMs)} of the window, up to its last block: the drain ended before the next one`;
 }

@@ -162,7 +162,7 @@ function wordText(word, { name, pairs, minimum }) {
 /** @param {Comparison} comparison */
 function footnote({ method: { name, secondaries } }) {
   if (name === 'sequential')
-    return '* decides. Means of the runs; intervals and p hold after any pair, corrected for being many';
+    return '* decides. Means of the runs; intervals and p hold after any pair, adjusted for multiple comparisons';
   const together = secondaries === 0 ? '' : `; the other ${secondaries} are tested together (step-down max-T)`;
   return `* decides. Means of the runs; changes and intervals of their geometric means${together}`;
 }
@@ -212,8 +212,7 @@ export function speedUps(metrics) {
   };
   const { estimate, ...fastest } = partOf('min');
   return {
-    words:
-      "of the mean, the longest and the shortest latency of each run; of these the ratio of the sides' geometric means",
+    words: 'from the mean, maximum and minimum latency of each run: ratio of the geometric means of both sides',
     onAverage: speedUp('avg'),
     onSlowest: speedUp('max'),
     onFastest: { ...fastest, slowDown: estimate, words: 'candidate / baseline, less 1' },

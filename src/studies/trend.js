@@ -273,5 +273,5 @@ function footnote({ metrics }) {
     ? '; >=: some runs have operations without a good answer, it may be larger'
     : '';
   const runs = Math.max(0, ...metrics.map(({ residuals }) => residuals.length));
-  return `  medians; least squares through all ${runs} runs, 95 % intervals of the slopes; p corrected for being many (Holm); *: shown to grow${bounds}`;
+  return `  medians; least squares through all ${runs} runs, 95 % intervals of the slopes; p adjusted for multiple comparisons (Holm); *: shown to grow${bounds}`;
 }

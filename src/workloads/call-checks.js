@@ -1,6 +1,7 @@
 import { ask, blockAt, toHex } from '../chain/answers.js';
 import { classOf } from '../chain/refusals.js';
 import { CheckError, ProtocolError, RpcError, StressError, UnavailableError, oneLine, withoutKeys } from '../errors.js';
+import { counted } from '../text.js';
 import { compile } from './templates.js';
 
 /**
@@ -39,12 +40,14 @@ const FAULTS = {
   equals: (value, expected, where) => differenceOf(value, expected, where),
   exists: (value, expected, where) => {
     if (((value ?? null) !== null) === expected) return null;
-    return `${where} is ${expected ? 'not there' : shown(value)}, and it must${expected ? '' : ' not'} be there`;
+    return `${where} is ${expected ? 'missing' : `${shown(value)}; it must be missing or null`}`;
   },
   length: (value, expected, where) => {
     const length = lengthOf(value);
     if (length === Number(expected)) return null;
-    return `${where} ${length === null ? `is ${shown(value)}` : `has the length ${length}`}, and it must have the length ${expected}`;
+    return length === null
+      ? `${where} is ${shown(value)}; a length of ${expected} is expected`
+      : `${where} has the length ${length} instead of ${expected}`;
   },
 };
 
@@ -82,10 +85,10 @@ export function differenceOf(found, expected, where = '$', depth = 0) {
   if (depth > MAX_DEPTH) return `${shortPath(where)} is nested too deeply to be compared`;
   const areObjects = [found, expected].every((value) => value !== null && typeof value === 'object');
   if (!areObjects || Array.isArray(found) !== Array.isArray(expected))
-    return `${shortPath(where)} is ${shown(found)}, and it must be ${shown(expected)}`;
+    return `${shortPath(where)} is ${shown(found)} ${expected === undefined ? 'and should be missing' : `instead of ${shown(expected)}`}`;
   const [a, b] = /** @type {any[]} */ ([found, expected]);
   if (Array.isArray(a) && a.length !== b.length)
-    return `${shortPath(where)} has ${a.length} elements, and it must have ${b.length}`;
+    return `${shortPath(where)} has ${counted(a.length, 'element')} instead of ${b.length}`;
   for (const key of new Set([...Object.keys(b), ...Object.keys(a)])) {
     const difference = differenceOf(own(a, key), own(b, key), `${where}.${key}`, depth + 1);
     if (difference !== null) return difference;
@@ -100,7 +103,7 @@ function shortPath(where) {
 
 /** @param {unknown} value of an answer */
 function shown(value) {
-  if (value === undefined) return 'not there';
+  if (value === undefined) return 'missing';
   return oneLine(typeof value === 'string' ? JSON.stringify(value) : value, MAX_SHOWN_CHARS);
 }
 
@@ -196,7 +199,7 @@ export class Reference {
   async compare({ name, method, params }, answer) {
     for (let tries = 1; ; tries += 1) {
       const { theirs, words } = await this.#call(method, params);
-      const difference = words ?? differenceOf(answer, theirs);
+      const difference = words ?? differenceOf(theirs, answer);
       if (difference === null) return null;
       const isBehind = theirs === null && (words === null || NOT_THERE.test(words));
       if (!isBehind) throw new CheckError(`${name}: ${this.#rpc.display} answers differently: ${difference}`);

@@ -5,11 +5,14 @@
 
 /** Namespaces that manage a node, its keys, its chain or its consensus. */
 const MANAGING =
-  /^(admin|account|anvil|clique|eea|engine|evm|flashbots|ganache|hardhat|ibft|istanbul|les|mev|miner|parity|perm|personal|plugins|priv|privx|qbft|quorumPermission|raft|shh|tenderly|test|testing|vault|wallet)_/i;
+  /^(admin|account|anvil|author|clique|conductor|eea|engine|evm|flashbots|ganache|hardhat|ibft|istanbul|les|mainbridge|mev|miner|mnr|opp2p|parity|perm|personal|plugins|priv|privx|qbft|quorumPermission|raft|sco|shh|subbridge|tenderly|test|testing|vault|wallet)_/i;
+
+/** Names with a dot, such as Filecoin.MpoolPush and admin.setLogLevel, do not tell by their form what they do. */
+const DOTTED = /\./;
 
 /** Verbs that write in any namespace: eth_sendRawTransaction, zks_sendRawTransaction, txpool_removeTransaction. */
 const WRITING =
-  /^\w+?_(add|cancel|clear|delete|discard|distribute|drop|fill|import|increase|inject|lock|mine|propose|publish|remove|resend|reset|revert|send|set|sign|start|stop|submit|unlock|update|write)/i;
+  /^\w+?_(add|associate|cancel|clear|delete|discard|distribute|drop|fill|flush|import|increase|inject|insert|issue|lock|mine|propose|prune|publish|push|remove|resend|reset|revert|rollback|send|set|shutdown|sign|start|stop|submit|transfer|unlock|update|vote|write)/i;
 
 /** Of debug_* only these read: others set the head, write profiles to the disk, or stop the garbage collector. */
 const DEBUG_READING =
@@ -17,7 +20,7 @@ const DEBUG_READING =
 
 /** @param {string} method @returns {boolean} whether it may change the chain, the node or its disk */
 export function mayWrite(method) {
-  if (MANAGING.test(method) || WRITING.test(method)) return true;
+  if (DOTTED.test(method) || MANAGING.test(method) || WRITING.test(method)) return true;
   return /^debug_/i.test(method) && (!DEBUG_READING.test(method) || /file$/i.test(method));
 }
 
@@ -38,6 +41,10 @@ const BLOCK_AT = Object.freeze({
   eth_call: 1,
   eth_createAccessList: 1,
   eth_estimateGas: 1,
+  eth_simulateV1: 1,
+  debug_traceCall: 1,
+  trace_call: 2,
+  trace_callMany: 1,
   eth_getBalance: 1,
   eth_getCode: 1,
   eth_getProof: 2,

@@ -1,8 +1,10 @@
+import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { closeSync, createReadStream, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { BATCH } from '../chain/rpc.js';
 import { InputError, RefusedError, StressError, WorkloadError, displayName, errnoWords } from '../errors.js';
 import { MAX_GROUPS } from '../stats/metrics.js';
+import { quote } from '../text.js';
 import { mayWrite } from './call-methods.js';
 
 /**
@@ -39,12 +41,15 @@ const CHUNK_BYTES = 2 ** 20;
 const READ_AHEAD_BYTES = 2 ** 18;
 
 const [NEWLINE, SPACE, COMMENT] = Buffer.from('\n #');
+/** Some editors begin a file with it. */
+const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
 /** @type {Part} */
 const WHOLE = Object.freeze({ first: 0, count: 1, of: 1 });
 
 const FORM = 'a line is a JSON-RPC request such as {"method": "eth_chainId"}, or a batch of them; see docs/calls.md';
 const CURE = 'correct it, or put # before it';
+const NO_TEXT = 'it is not UTF-8 text; unpack the file (gunzip), or convert it to UTF-8 (iconv)';
 
 /** Whether a file has recorded requests, and not calls as in calls-file.js. @param {string} file @returns {boolean} */
 export function isReplayFile(file) {
@@ -184,13 +189,15 @@ function callOf(text, where, file, allowWrites) {
     throw wrong(`the batch has ${json.length} requests, and ${MAX_BATCH} is the limit; divide it into several lines`);
   const requests = [json].flat().map((/** @type {any} */ request) => {
     const { method, params = [], check, weight } = request ?? {};
-    if (typeof method !== 'string' || !/^[\w.-]{1,60}$/.test(method))
+    if (typeof method !== 'string')
       throw wrong(`${isBatch ? 'an item of the batch' : 'it'} has no method, so it is no request; ${CURE}: ${FORM}`);
+    if (!/^[\w.-]{1,60}$/.test(method)) throw wrong(`${quote(method)} is not the name of a method; ${CURE}`);
     if (/^(GET|HEAD|OPTIONS|POST|PUT)$/.test(method))
       throw wrong(
         `its method is ${method}: it is of a log of HTTP requests; give their bodies, such as jq -r .body makes`,
       );
-    if (params !== null && typeof params !== 'object') throw wrong(`the params of ${method} are no list; ${CURE}`);
+    if (params !== null && typeof params !== 'object')
+      throw wrong(`the params of ${method} are neither an array nor an object; ${CURE}`);
     if (check !== undefined || weight !== undefined)
       throw wrong('check and weight are of a calls file, which begins with {"schema": ...}; see docs/calls.md');
     if (!allowWrites && mayWrite(method))
@@ -218,8 +225,9 @@ async function scan(file, visit) {
   const add = ({ number, start, bytes }) => {
     const where = `${start < 0 ? 'request' : 'line'} ${number}`;
     count += 1;
-    if (bytes.length > MAX_LINE_BYTES)
-      throw new InputError(`${displayName(file)}, ${where}: it is longer than 1 MiB; ${CURE}`);
+    const wrong = (/** @type {string} */ words) => new InputError(`${displayName(file)}, ${where}: ${words}`);
+    if (bytes.length > MAX_LINE_BYTES) throw wrong('it is longer than 1 MiB; divide or delete it');
+    if (!isUtf8(bytes)) throw wrong(NO_TEXT);
     if (count > MAX_REQUESTS)
       throw new InputError(`${displayName(file)} has more than ${MAX_REQUESTS} requests; divide it into several files`);
     visit({ where, number, start, bytes });
@@ -249,8 +257,12 @@ async function scanLines(file, add, hash) {
   /** @param {Buffer} bytes */
   const line = (bytes) => {
     number += 1;
-    const first = bytes.find((byte) => byte > SPACE);
-    if (first !== undefined && first !== COMMENT) add({ number, start, bytes });
+    const skipped = number === 1 && bytes.indexOf(BYTE_ORDER_MARK) === 0 ? BYTE_ORDER_MARK.length : 0;
+    const text = bytes.subarray(skipped);
+    const first = text.find((byte) => byte > SPACE);
+    const isRequest = first !== undefined && first !== COMMENT;
+    // Nothing is read after a line that is too long.
+    if (isRequest || text.length > MAX_LINE_BYTES) add({ number, start: start + skipped, bytes: text });
   };
   for await (const chunk of createReadStream(file, { highWaterMark: CHUNK_BYTES })) {
     hash.update(chunk);
@@ -268,13 +280,27 @@ async function scanLines(file, add, hash) {
   line(rest);
 }
 
-/** The items, if the file is one array. @param {string} file @returns {unknown[] | null} */
+/** The items, if the file is one array. @param {string} file @returns {unknown[] | null} @throws {InputError} */
 function arrayIn(file) {
-  if (!startOf(file).startsWith('[') || statSync(file).size > MAX_ARRAY_BYTES) return null;
+  const start = startOf(file);
+  if (!start.startsWith('[')) return null;
+  const bytes = statSync(file).size > MAX_ARRAY_BYTES ? null : readFileSync(file);
+  const isText = bytes === null || isUtf8(bytes);
+  const items = bytes === null || !isText ? null : parsed(withoutComments(bytes.toString()));
+  const [firstLine] = start.split('\n', 1);
+  // A first line that is whole is a batch.
+  if (items !== null || parsed(firstLine) !== null || /\]\s*$/.test(firstLine)) return items;
+  const what = bytes === null ? 'is larger than 64 MiB' : 'is not valid JSON';
+  const words = isText ? `the array ${what}; write one request a line, such as jq -c '.[]' makes` : NO_TEXT;
+  throw new InputError(`${displayName(file)}: ${words}`);
+}
+
+/** @param {string} text @returns {any} null if it is no JSON */
+function parsed(text) {
   try {
-    return JSON.parse(withoutComments(readFileSync(file, 'utf8')));
+    return JSON.parse(text);
   } catch {
-    return null; // it has lines, the first of which is a batch
+    return null;
   }
 }
 

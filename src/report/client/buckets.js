@@ -17,14 +17,26 @@ export function countsOf(column) {
   return counts;
 }
 
-/** Ticks at 1, 2 and 5. @param {Heat} heat @returns {number[]} */
-export function heatTicks({ perDecade, first, last }) {
-  const ticks = [];
-  for (let decade = Math.floor(first / perDecade); decade <= Math.ceil(last / perDecade); decade += 1) {
-    for (const digit of last - first > 3 * perDecade ? [1] : [1, 2, 5]) {
-      const at = (decade + Math.log10(digit)) * perDecade;
-      if (at >= first && at <= last + 1) ticks.push(at);
-    }
-  }
-  return ticks;
+/** At least a third of a factor of ten. @param {Heat} heat @returns {[number, number]} */
+export function heatRange({ perDecade, first, last }) {
+  const room = Math.max(1, (perDecade / 3 - (last - first)) / 2);
+  return [first - room, last + 1 + room];
+}
+
+/** Ticks within a factor of ten, from few to many. */
+const TICKS = [[1], [1, 2, 5], [1, 1.5, 2, 3, 4, 5, 7], [1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9]];
+/** With fewer ticks a logarithmic axis cannot be read. */
+const ENOUGH_TICKS = 3;
+
+/** @param {Heat} heat @returns {number[]} places as numbers of buckets */
+export function heatTicks(heat) {
+  const { perDecade } = heat;
+  const [low, high] = heatRange(heat);
+  const decades = Math.ceil(high / perDecade) - Math.floor(low / perDecade) + 1;
+  const all = TICKS.map((digits) =>
+    Array.from({ length: decades }, (_, i) => i + Math.floor(low / perDecade))
+      .flatMap((decade) => digits.map((digit) => (decade + Math.log10(digit)) * perDecade))
+      .filter((at) => at >= low && at <= high),
+  );
+  return all.find(({ length }) => length >= ENOUGH_TICKS) ?? all[all.length - 1];
 }

@@ -1,13 +1,13 @@
 /// <reference lib="dom" />
 import { color } from './colors.js';
-import { columnsOf, drawBand, drawOver, stack } from './shapes.js';
-import { bucketMs, heatTicks } from './buckets.js';
+import { columnsOf, drawBand, drawOver, levels, stack } from './shapes.js';
+import { bucketMs, heatRange, heatTicks } from './buckets.js';
 import { drawHeat, drawHeatScale, heatWords } from './heat.js';
 import { intervalWords, drawTimes } from './time-marks.js';
 import { clockTime, quantity } from '../../quantity.js';
 
 /**
- * @import { Chart, Heat, Series, TimeAxis } from '../charts.js'
+ * @import { Chart, Series, TimeAxis } from '../charts.js'
  * @import uPlot from 'uplot'
  */
 
@@ -143,7 +143,7 @@ export class Plot {
   }
 
   #series() {
-    const { kind, series } = this.chart;
+    const { kind, series, isOfLevels } = this.chart;
     const none = { paths: () => null, points: { show: false } };
     if (kind === 'heat') return [{ ...none, label: 'latency', value: shown((column) => this.#heatWords(column)) }];
     const isLine = (/** @type {Series} */ { dash }) => kind !== 'points' || dash !== undefined;
@@ -163,6 +163,7 @@ export class Plot {
       // A single value between gaps needs a point.
       points: { show: kind !== 'points' && (this.time === null || series[0].values.length < 60), size: 4 },
       ...(kind === 'path' ? none : {}),
+      ...(isOfLevels && this.time !== null ? { paths: levels(this.time), points: { show: false } } : {}),
     }));
     return kind === 'stacked' ? all.reverse() : all;
   }
@@ -293,10 +294,4 @@ const LOGARITHMIC_X = {
 function padded(_, min, max) {
   const room = (max - min || Math.abs(max) || 1) * 0.04;
   return [min - room, max + room];
-}
-
-/** At least a third of a factor of ten. @param {Heat} heat @returns {[number, number]} */
-function heatRange({ perDecade, first, last }) {
-  const room = Math.max(1, (perDecade / 3 - (last - first)) / 2);
-  return [first - room, last + 1 + room];
 }

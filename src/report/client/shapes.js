@@ -7,7 +7,7 @@ import { color } from './colors.js';
  */
 
 /**
- * Drawings that uPlot does not have: stacked areas, intervals around points, paths that go back.
+ * Drawings that uPlot does not have: stacked areas, levels of intervals, intervals around points, paths that go back.
  *
  * @typedef {uPlot} uPlot
  * @typedef {{x: number, y: number, name?: string, isCrossed: boolean}} Point on the screen
@@ -54,6 +54,30 @@ export function columnsOf(chart, time) {
     return xs.map((x) => at.get(x));
   });
   return { xs, places };
+}
+
+/**
+ * Lines of values that were measured over intervals: each is level from the start of its interval to the end, because a
+ * slope into an outage would show rates that nobody measured.
+ * @param {TimeAxis} time
+ */
+export function levels({ from, to }) {
+  return (/** @type {uPlot} */ u, /** @type {number} */ s, /** @type {number} */ first, /** @type {number} */ last) => {
+    const stroke = new Path2D();
+    let isOpen = false;
+    for (let i = first; i <= last; i += 1) {
+      const value = u.data[s][i] ?? null;
+      if (value !== null) {
+        const [left, right] = [from[i], to[i]].map((seconds) => u.valToPos(seconds, 'x', true));
+        const y = u.valToPos(value, 'y', true);
+        if (isOpen) stroke.lineTo(left, y);
+        else stroke.moveTo(left, y);
+        stroke.lineTo(right, y);
+      }
+      isOpen = value !== null;
+    }
+    return { stroke, fill: null, clip: null, band: null, gaps: null, flags: 0 };
+  };
 }
 
 /** An interval of x, and a line in it. @param {uPlot} u @param {NonNullable<Chart['band']>} band */

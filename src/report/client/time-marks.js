@@ -12,39 +12,51 @@ import { clockTime } from '../../quantity.js';
 /** Shades phases outside of the window, and marks events. @param {uPlot} plot @param {TimeAxis} time */
 export function drawTimes(plot, { phases, marks }) {
   const { ctx, bbox } = plot;
+  const right = bbox.left + bbox.width;
+  const at = (/** @type {number} */ seconds) => plot.valToPos(seconds, 'x', true);
   ctx.save();
   ctx.beginPath();
   ctx.rect(bbox.left, 0, bbox.width, bbox.top + bbox.height);
   ctx.clip();
-  for (const { from, to, name } of phases) {
-    const [left, right] = [plot.valToPos(from, 'x', true), plot.valToPos(to, 'x', true)];
-    ctx.fillStyle = color('shade');
-    ctx.fillRect(left, bbox.top, right - left, bbox.height);
-    // Above the plot, where no line hides it.
-    ctx.fillStyle = color('quiet');
-    ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
-    ctx.textAlign = 'left';
-    ctx.textBaseline = 'alphabetic';
-    if (ctx.measureText(name).width + 8 < right - left)
-      ctx.fillText(name, Math.max(left, bbox.left) + 4 * devicePixelRatio, bbox.top - 3 * devicePixelRatio);
-  }
+  ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+  ctx.textAlign = 'left';
+  ctx.textBaseline = 'alphabetic';
+  ctx.fillStyle = color('shade');
+  for (const { from, to } of phases) ctx.fillRect(at(from), bbox.top, at(to) - at(from), bbox.height);
   ctx.strokeStyle = color('bad');
   ctx.fillStyle = color('bad');
   ctx.lineWidth = devicePixelRatio;
   ctx.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
-  let edge = -Infinity;
-  for (const { at, name } of marks) {
-    const x = plot.valToPos(at, 'x', true);
+  /** @type {Array<{left: number, right: number}>} */
+  const taken = [];
+  for (const { at: seconds, name } of marks) {
+    const x = at(seconds);
     ctx.beginPath();
     ctx.moveTo(x, bbox.top);
     ctx.lineTo(x, bbox.top + bbox.height);
     ctx.stroke();
-    // The lines of many events are enough where their names would overlap.
-    if (x < edge) continue;
-    ctx.fillText(name, x + 3 * devicePixelRatio, bbox.top - 3 * devicePixelRatio);
-    edge = x + ctx.measureText(name).width + 10 * devicePixelRatio;
+    drawName(plot, name, x, right, taken);
   }
+  ctx.fillStyle = color('quiet');
+  for (const { from, to, name } of phases) drawName(plot, name, Math.max(at(from), bbox.left), at(to), taken);
   ctx.restore();
+}
+
+/**
+ * Above the plot, where no line hides it, if it fits and no other name is there.
+ * @param {uPlot} plot
+ * @param {string} name
+ * @param {number} from
+ * @param {number} to
+ * @param {Array<{left: number, right: number}>} taken places of other names
+ */
+function drawName({ ctx, bbox }, name, from, to, taken) {
+  const gap = 4 * devicePixelRatio;
+  const left = from + gap;
+  const right = left + ctx.measureText(name).width;
+  if (right > to || taken.some((one) => one.left < right + gap && one.right > left - gap)) return;
+  taken.push({ left, right });
+  ctx.fillText(name, left, bbox.top - 3 * devicePixelRatio);
 }
 
 /** @param {TimeAxis} time @param {number} i */

@@ -55,8 +55,11 @@ function tablesOfPage(page) {
         .map(([, cell]) => plain(cell).replace(/^[✓✗] /, ''))
         .filter((_, i, all) => i < all.length - 1 || !row.includes('<svg')),
     );
-    // The picture of a comparison has no words.
-    if (lines[0].at(-1) === 'picture') lines[0].pop();
+    // The picture of a comparison has no words, and its page has the result first.
+    if (lines[0].at(-1) === 'picture') {
+      lines[0].pop();
+      for (const cells of lines) cells.push(...cells.splice(1, 1));
+    }
     const notes = [...rest.split(/<\/(?:section|details)>/)[0].matchAll(/<p class="note"[^>]*>([^]*?)<\/p>/g)];
     return { title, lines, notes: notes.map(([, words]) => plain(words)).filter((words) => !PICTURE.test(words)) };
   });

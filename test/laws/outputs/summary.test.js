@@ -180,3 +180,45 @@ describe('summaryText()', () => {
     assert.match(warning, /; 100 of 200 were dropped/);
   });
 });
+
+describe('the command to try next', () => {
+  const rpc = 'http://127.0.0.1:8545';
+  /** @type {Array<[string, Record<string, unknown>, Record<string, unknown>, string]>} */
+  const table = [
+    ['of a counter', {}, { workload: 'counter' }, `stress find --rpc ${rpc}`],
+    ['on the embedded chain', { embeddedChain: true }, {}, 'stress find'],
+    ['of an endpoint with a secret', { endpoint: 'https://x.io/v3/***' }, {}, 'stress find --rpc URL'],
+    [
+      'of plain calls',
+      {},
+      { workload: 'rpc', method: 'eth_getBalance', params: '["0x1", "latest"]' },
+      `stress find --rpc ${rpc} --workload rpc --method eth_getBalance --params '["0x1", "latest"]'`,
+    ],
+    [
+      'of recorded requests',
+      {},
+      { workload: 'rpc', calls: 'my calls.ndjson', chainId: '7' },
+      `stress find --rpc ${rpc} --chain-id 7 --workload rpc --calls 'my calls.ndjson'`,
+    ],
+    [
+      'of a mix',
+      {},
+      { mix: ['counter:50', './a.js:50'], set: ['slots=5'] },
+      `stress find --rpc ${rpc} --mix counter:50,./a.js:50 --set slots=5`,
+    ],
+  ];
+  for (const [name, environment, config, command] of table)
+    it(`${name}: it has the load of the run`, () => {
+      const run = runFileOf({ config });
+      const text = summaryText(
+        {
+          ...run,
+          end: 'duration',
+          verdict: { name: 'concurrency-bound', evidence: 'x' },
+          environment: { ...run.environment, endpoint: rpc, ...environment },
+        },
+        false,
+      );
+      assert.equal(/\n {2}next +find the highest rate:\n {4}(.*)$/.exec(text)?.[1], command);
+    });
+});

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import { heatRange, heatTicks } from '../../../src/report/client/buckets.js';
 import { runData } from '../../../src/report/run-charts.js';
 import { runPage } from '../../../src/report/run-page.js';
 import { Recorder } from '../../../src/stats/recorder.js';
@@ -66,6 +67,34 @@ describe('the page of a run', () => {
     assert.deepEqual(tps.series[0].values, [5, 5, 5, 5, 5, 4, null]);
   });
 
+  it('shows the rate of an outage, which is 0, and when it began and ended', () => {
+    const rows = [0, 1, 2].map((i) => rowOf({ startMs: 2000 * i, endMs: 2000 * i + 2000 }));
+    const series = { startMs: 0, stepMs: 1000, verified: [5, 6], gas: [7, 8] };
+    const run = runFileOf({ intervals: rows, series });
+    const outages = [
+      { fromMs: 2000, toMs: 3000, words: 'refused' },
+      { fromMs: 4000, words: 'refused' },
+    ];
+    const { time, charts } = runData({ ...run, generator: { ...run.generator, outages } });
+    const [tps] = charts.answer;
+    assert.deepEqual(tps.series[0].values, [5, 6, 0, 0, 0, 0]);
+    assert.match(tps.summary, /from 0\/s to 6\/s/);
+    const marks = time.marks.map(({ at, name }) => `${at} ${name}`);
+    assert.deepEqual(marks, ['2 down', '3 back', '4 down']);
+  });
+
+  it('has three ticks or more at the axis of a heat map, whatever its latencies', () => {
+    for (const perDecade of [1, 2, 4, 8, 16, 32, 64])
+      for (let first = 0; first < 7 * perDecade; first += 1)
+        for (const length of [0, 1, Math.min(39, 5 * perDecade)]) {
+          const heat = { perDecade, first, last: first + length, columns: [] };
+          const ticks = heatTicks(heat);
+          const [low, high] = heatRange(heat);
+          assert.ok(ticks.length >= 3 && ticks.length < 30, `${perDecade} ${first} ${length}: ${ticks}`);
+          for (const at of ticks) assert.ok(at >= low && at <= high);
+        }
+  });
+
   it('has the command line of the run, and its configuration', () => {
     const run = runFileOf({
       environment: { commandLine: "stress -t 3 --threshold 'p99<2s'" },
@@ -118,6 +147,27 @@ describe('the page of a run', () => {
     assert.match(page, /So far: /);
     assert.match(page, /The run has not ended/);
     assertWhole(page);
+  });
+
+  it('of plain calls is about users, without an audit; the end of all iterations is good', () => {
+    const page = runPage(runFileOf({ environment: { inclusion: null }, config: { threads: 1 }, end: 'iterations' }));
+    assert.match(page, /<h1>Run on \S+ 1 user, /);
+    assert.doesNotMatch(page, /no audit/);
+    assert.match(page, /<li class="plain">all iterations were made</);
+  });
+
+  it('with operations that were abandoned does not say that there are no failures', () => {
+    const run = runFileOf();
+    const page = runPage({ ...run, counts: { ...run.counts, failed: 0, timedOut: 0, abandoned: 3 } });
+    assert.match(page, /✗ 3 abandoned/);
+    assert.doesNotMatch(page, /no failures/);
+  });
+
+  it('while the run goes on has what limits it so far, and no end of a drain', () => {
+    const run = { ...runFileOf({ end: 'running' }), verdict: null };
+    const page = runPage({ ...run, rates: { ...run.rates, spreadMs: 100 } }, 1);
+    assert.match(page, /<strong>So far the limit is unknown\.</);
+    assert.doesNotMatch(page, /up to its last block/);
   });
 
   it('is a good page of a run in which nothing happened', () => {

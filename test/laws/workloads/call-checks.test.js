@@ -17,21 +17,21 @@ describe('checks of answers', () => {
   const table = [
     [{ path: 'number', equals: '0x5' }, BLOCK, null],
     [{ path: '$.number', equals: '0x5' }, BLOCK, null],
-    [{ path: 'number', equals: '0x6' }, BLOCK, '$.number is "0x5", and it must be "0x6"'],
+    [{ path: 'number', equals: '0x6' }, BLOCK, '$.number is "0x5" instead of "0x6"'],
     [{ path: 'transactions.1.hash', equals: '0xb' }, BLOCK, null],
-    [{ path: 'transactions.2.hash', equals: '0xb' }, BLOCK, '$.transactions.2.hash is not there, and it must be "0xb"'],
+    [{ path: 'transactions.2.hash', equals: '0xb' }, BLOCK, '$.transactions.2.hash is missing instead of "0xb"'],
     [{ path: '$', equals: '0x1' }, '0x1', null],
     [{ path: '$', equals: { b: [1, { c: null }], a: 1 } }, { a: 1, b: [1, { c: null }] }, null],
-    [{ path: '$', equals: { b: [1, { c: null }] } }, { b: [1, { c: 2 }] }, '$.b.1.c is 2, and it must be null'],
+    [{ path: '$', equals: { b: [1, { c: null }] } }, { b: [1, { c: 2 }] }, '$.b.1.c is 2 instead of null'],
     [{ path: '$', length: 2 }, [1, 2], null],
-    [{ path: '$', length: 2 }, [1], '$ has the length 1, and it must have the length 2'],
+    [{ path: '$', length: 2 }, [1], '$ has the length 1 instead of 2'],
     [{ path: 'transactions', length: 2 }, BLOCK, null],
-    [{ path: 'withdrawals', length: 0 }, BLOCK, '$.withdrawals is null, and it must have the length 0'],
+    [{ path: 'withdrawals', length: 0 }, BLOCK, '$.withdrawals is null; a length of 0 is expected'],
     [{ path: 'number', exists: true }, BLOCK, null],
-    [{ path: 'withdrawals', exists: true }, BLOCK, '$.withdrawals is not there, and it must be there'],
+    [{ path: 'withdrawals', exists: true }, BLOCK, '$.withdrawals is missing'],
     [{ path: 'withdrawals', exists: false }, BLOCK, null],
-    [{ path: 'number', exists: false }, BLOCK, '$.number is "0x5", and it must not be there'],
-    [{ path: 'toString', exists: true }, BLOCK, '$.toString is not there, and it must be there'],
+    [{ path: 'number', exists: false }, BLOCK, '$.number is "0x5"; it must be missing or null'],
+    [{ path: 'toString', exists: true }, BLOCK, '$.toString is missing'],
   ];
   for (const [rule, answer, words] of table) {
     it(`${JSON.stringify(rule)} of ${JSON.stringify(answer)}`, () => assert.equal(held(rule, answer), words));
@@ -42,9 +42,9 @@ describe('where two answers differ', () => {
   it('is named, shortly, and without what looks like a key', () => {
     assert.equal(differenceOf([1, { a: 'x' }], [1, { a: 'x' }]), null);
     assert.equal(differenceOf({ a: 1, b: 2 }, { b: 2, a: 1 }), null);
-    assert.equal(differenceOf([1], [1, 2]), '$ has 1 elements, and it must have 2');
-    assert.equal(differenceOf({ a: 1 }, {}), '$.a is 1, and it must be not there');
-    assert.equal(differenceOf(null, { a: 1 }), '$ is null, and it must be {"a":1}');
+    assert.equal(differenceOf([1], [1, 2]), '$ has 1 element instead of 2');
+    assert.equal(differenceOf({ a: 1 }, {}), '$.a is 1 and should be missing');
+    assert.equal(differenceOf(null, { a: 1 }), '$ is null instead of {"a":1}');
     const long = String(differenceOf('a'.repeat(10_000), `x ${'z1'.repeat(40)}`));
     assert.ok(long.length < 200);
     assert.doesNotMatch(long, /z1z1/);

@@ -12,7 +12,9 @@ const WRITES = `
   anvil_setBalance hardhat_mine evm_snapshot evm_increaseTime ganache_deleteAccount tenderly_setBalance test_mineBlocks
   debug_setHead debug_setGCPercent debug_freeOSMemory debug_chaindbCompact debug_writeMemProfile debug_cpuProfile
   debug_startCPUProfile debug_batchSendRawTransaction debug_resyncWorldState debug_standardTraceBlockToFile debug_verbosity
-  debug_insertReceipts wallet_sendCalls account_signData EVM_MINE`;
+  debug_insertReceipts wallet_sendCalls account_signData EVM_MINE Eth_SendRawTransaction
+  Filecoin.MpoolPush Filecoin.WalletNew avax.issueTx admin.setLogLevel sei_associate author_insertKey author_rotateKeys
+  governance_vote conductor_transferLeader opp2p_blockPeer rsk_shutdown sco_banAddress admin_prune subbridge_deployBridge`;
 
 const READS = `
   eth_call eth_getBalance eth_getLogs eth_estimateGas eth_simulateV1 eth_callBundle eth_createAccessList eth_feeHistory
@@ -47,6 +49,7 @@ describe('one block in place of tags', () => {
     ['each tag that moves', 'x', ['pending', 'safe', 'finalized', 'earliest'], ['0xa', '0xa', '0xa', 'earliest']],
     ['a number stays', 'eth_getBalance', ['0x1', '0x5'], ['0x1', '0x5']],
     ['a block that is left out', 'eth_call', [{ to: '0x1' }], [{ to: '0x1' }, '0xa']],
+    ['a trace without a block', 'debug_traceCall', [{ to: '0x1' }], [{ to: '0x1' }, '0xa']],
     ['a block that is null', 'eth_getBalance', ['0x1', null], ['0x1', '0xa']],
     ['parameters that are too few for one', 'eth_getStorageAt', ['0x1'], ['0x1']],
     ['a filter', 'eth_getLogs', [{ fromBlock: '0x1', toBlock: 'latest' }], [{ fromBlock: '0x1', toBlock: '0xa' }]],

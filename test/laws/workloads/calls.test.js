@@ -76,7 +76,7 @@ describe('calls of several kinds', () => {
     assert.deepEqual(workload.next(1).params, ['0x1']);
     assert.equal(workload.check(0, [1, 2], asked[1]), null);
     assert.throws(() => workload.check(0, [1], asked[1]), {
-      message: 'a: $ has the length 1, and it must have the length 2',
+      message: 'a: $ has the length 1 instead of 2',
     });
     const { data } = workload.facts();
     assert.deepEqual(data, { count: 6, bytes: 8, pageSize: 2 });
@@ -166,7 +166,7 @@ describe('before the load each kind is tried', () => {
   it('a check that fails is said, such as of a path that is not in the answer', async () => {
     const check = { path: 'numbr', equals: '0x1' };
     assert.deepEqual(await tried(() => ({ number: '0x1' }), { check }), [
-      'c.json, call 1: the check of a trial call failed: $.numbr is not there, and it must be "0x1"',
+      'c.json, call 1: the check of a trial call failed: $.numbr is missing instead of "0x1"',
     ]);
     assert.deepEqual(await tried(() => ({ numbr: '0x1' }), { check }), []);
   });
@@ -214,7 +214,7 @@ describe('a second endpoint', () => {
     assert.equal(await referenceOf([{ a: [1], b: 2 }]).compared({ b: 2, a: [1] }).promise, null);
     await assert.rejects(referenceOf([{ a: [2] }]).compared({ a: [1] }).promise, {
       code: 'check_failed',
-      message: 'block: http://fake answers differently: $.a.0 is 1, and it must be 2',
+      message: 'block: http://fake answers differently: $.a.0 is 2 instead of 1',
     });
   });
 

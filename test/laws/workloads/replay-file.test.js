@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { appendFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { BATCH } from '../../../src/chain/rpc.js';
 import { randomNumbers } from '../../../src/random.js';
@@ -10,7 +11,7 @@ import { temporaryFolder } from '../../helpers/temporary.js';
 
 /** @import { TestContext } from 'node:test' */
 
-/** @param {TestContext} t @param {string} text */
+/** @param {TestContext} t @param {string | Buffer} text */
 function fileOf(t, text) {
   const file = join(temporaryFolder(t), 'traffic.ndjson');
   writeFileSync(file, text);
@@ -53,6 +54,14 @@ describe('a file of recorded requests', () => {
       assert.equal(replay.next().where, 'request 2');
     });
 
+  for (const text of ['# of node 3\n{"method":"a"}', '{"method":"a"}', '[{"method":"a"}]'])
+    it(`may begin with a byte order mark: ${text.slice(0, 3)}`, async (t) => {
+      const file = fileOf(t, `\ufeff${text}\r\n`);
+      assert.equal(isReplayFile(file), true);
+      assert.deepEqual(await checkReplayFile(file, false), ['a']);
+      assert.deepEqual(methodsOf(await openReplay(file, IN_ORDER), 2), ['a', 'a']);
+    });
+
   it('begins with a batch: it still has lines', async (t) => {
     const replay = await openReplay(fileOf(t, '[{"method":"a"}]\n{"method":"b"}\n'), IN_ORDER);
     assert.deepEqual(methodsOf(replay, 2), [BATCH, 'b']);
@@ -86,7 +95,7 @@ describe('a file of recorded requests', () => {
   });
 
   const batch = (/** @type {number} */ count) => JSON.stringify(Array(count).fill({ method: 'a' }));
-  /** @type {Array<[string, string, RegExp, number]>} */
+  /** @type {Array<[string, string | Buffer, RegExp, number]>} */
   const table = [
     [
       'no JSON',
@@ -97,8 +106,13 @@ describe('a file of recorded requests', () => {
     ['a number', '{"method":"a"}\n5', /line 2: it has no method, so it is no request/, 65],
     ['null', 'null', /line 1: it has no method/, 65],
     ['an answer', '{"jsonrpc":"2.0","id":1,"result":"0x1"}', /line 1: it has no method/, 65],
-    ['a method that is no name', '{"method":"eth call"}', /line 1: it has no method/, 65],
-    ['parameters that are a text', '{"method":"a","params":"0x1"}', /line 1: the params of a are no list/, 65],
+    ['a method that is no name', '{"method":" eth_call"}', /line 1: " eth_call" is not the name of a method/, 65],
+    [
+      'parameters that are a text',
+      '{"method":"a","params":"0x1"}',
+      /line 1: the params of a are neither an array nor an object/,
+      65,
+    ],
     ['a log of HTTP requests', '{"method":"POST","body":"{}"}', /line 1: its method is POST: .*jq -r \.body/, 65],
     ['an entry of a calls file', '{"method":"a","weight":2}', /line 1: check and weight are of a calls file/, 65],
     [
@@ -107,6 +121,28 @@ describe('a file of recorded requests', () => {
       /line 2: it is longer than 1 MiB/,
       65,
     ],
+    [
+      'a comment of more than 1 MiB, after which nothing would be read',
+      `{"method":"a"}\n#${'x'.repeat(2 ** 21)}\n{"method":"evm_mine"}`,
+      /line 2: it is longer than 1 MiB/,
+      65,
+    ],
+    ['a file that is compressed', gzipSync('{"method":"a"}'), /line 1: it is not UTF-8 text; unpack the file/, 65],
+    ['UTF-16', Buffer.from('\ufeff{"method":"a"}', 'utf16le'), /line 1: it is not UTF-8 text; .*iconv/, 65],
+    [
+      'Latin-1',
+      Buffer.from('{"method":"a"}\n{"method":"a","params":["\xe9"]}', 'latin1'),
+      /line 2: it is not UTF-8/,
+      65,
+    ],
+    [
+      'an array that is not valid',
+      '[\n  {"method":"a"},\n]',
+      /ndjson: the array is not valid JSON; .*jq -c '\.\[\]'/,
+      65,
+    ],
+    ['a first batch that is not valid', '[{"method":"a"},]\n{"method":"a"}', /line 1: it is not valid JSON/, 65],
+    ['a batch in a batch', '{"method":"a"}\n[[{"method":"a"}]]', /line 2: an item of the batch has no method/, 65],
     ['a line that does not end', 'x'.repeat(3 * 2 ** 20), /line 1: it is longer than 1 MiB/, 65],
     ['an empty batch', '{"method":"a"}\n[]', /line 2: the batch is empty/, 65],
     ['a batch of 1,001', `{"method":"a"}\n${batch(1001)}`, /line 2: the batch has 1001 requests, and 1000 is/, 65],

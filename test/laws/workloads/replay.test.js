@@ -117,7 +117,7 @@ describe('recorded requests that are compared', () => {
     const error = await workload.check(0, '0x5', request).catch((/** @type {unknown} */ thrown) => thrown);
     assert.deepEqual([error.code, error.method, error.exitCode], ['answers_differ', 'eth_call', 1]);
     const [words, ...commands] = error.message.split('; curl ');
-    assert.equal(words, 'line 1: http://fake answers differently: $ is "0x5", and it must be "0x6"');
+    assert.equal(words, 'line 1: http://fake answers differently: $ is "0x6" instead of "0x5"');
     assert.equal(commands.length, 2);
     const printed = execFileSync('sh', ['-c', `printf '%s\\n' ${commands[0]}`], { encoding: 'utf8' }).split('\n');
     assert.deepEqual(printed.slice(0, 4), ['-s', '-H', 'content-type: application/json', '-d']);
