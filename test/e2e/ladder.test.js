@@ -36,7 +36,10 @@ test("anvil's pending block, of two workers: seen before the block, and kept", a
   assert.ok(pending.latency.p50Us < latest.latency.p50Us);
   assert.equal(finalized.reached, 0, 'it is 64 blocks behind');
   assert.ok(generator.rpcCalls.ladder > 0);
-  assert.match(stdout, /Finality levels +reached +not reached +p50 ms +p99 +max +broken +unknown +restored\n +accepted +\d/);
+  assert.match(
+    stdout,
+    /Finality levels +reached +not reached +p50 ms +p99 +max +broken +unknown +restored\n +accepted +\d/,
+  );
 });
 
 test('a node that accepts a transaction and forgets it breaks its promise: counted, and a threshold fails', async (t) => {
