@@ -2,9 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { closeSync, createReadStream, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { BATCH } from '../chain/rpc.js';
-import { InputError, RefusedError, StressError, WorkloadError, displayName, errnoWords } from '../errors.js';
+import { InputError, RefusedError, StressError, WorkloadError, displayName, errnoWords, oneLine } from '../errors.js';
 import { MAX_GROUPS } from '../stats/metrics.js';
-import { quote } from '../text.js';
 import { mayWrite } from './call-methods.js';
 
 /**
@@ -191,7 +190,8 @@ function callOf(text, where, file, allowWrites) {
     const { method, params = [], check, weight } = request ?? {};
     if (typeof method !== 'string')
       throw wrong(`${isBatch ? 'an item of the batch' : 'it'} has no method, so it is no request; ${CURE}: ${FORM}`);
-    if (!/^[\w.-]{1,60}$/.test(method)) throw wrong(`${quote(method)} is not the name of a method; ${CURE}`);
+    if (!/^[\w.-]{1,60}$/.test(method))
+      throw wrong(`${oneLine(JSON.stringify(method), 60)} is not the name of a method; ${CURE}`);
     if (/^(GET|HEAD|OPTIONS|POST|PUT)$/.test(method))
       throw wrong(
         `its method is ${method}: it is of a log of HTTP requests; give their bodies, such as jq -r .body makes`,
