@@ -104,9 +104,10 @@ export type Output = {
   finish?: (run: RunFile) => void | Promise<void>;
   /**
    * writes what is left for at most 5 s (--push: 10 s), and closes ports and files; never throws. It may be called twice, and after errors.
+   * now: aborts when the run has to end at once, so that nobody is waited for any more
    * Outputs without finish() are closed before the run file is made: the result says what was dropped, and why
    */
-  close?: () => Promise<Closed | void>;
+  close?: (now?: AbortSignal) => Promise<Closed | void>;
 } & Partial<Opening & LoadStreams & Showing & Keeping>;
 
 export type Closed = { samplesDropped?: number; error?: StressError | null };

@@ -107,7 +107,10 @@ export async function run(config, context) {
     const prepared = await prepare(config, context, own);
     // Worker threads would keep the process alive.
     const done = await loadAndAudit(config, context, own, prepared).finally(() => prepared.engine.close());
-    const closed = await closeAll(outputs.filter(({ finish: isGiven }) => isGiven === undefined));
+    const closed = await closeAll(
+      outputs.filter(({ finish: isGiven }) => isGiven === undefined),
+      stop,
+    );
     for (const { error } of closed) if (error) stop.request('output_failed', error.exitCode, error);
     const samplesDropped = closed.reduce((sum, one) => sum + (one.samplesDropped ?? 0), 0);
     const end = /** @type {RunFile['end']} */ (stop.reason ?? 'internal');
@@ -126,8 +129,9 @@ export async function run(config, context) {
     endpoints?.monitor.stop();
     await threads?.close();
     await endpoints?.close();
+    await closeAll(outputs, stop);
+    // Last, because its end ends the run at once.
     await devChain?.stop();
-    await closeAll(outputs);
   }
 }
 
@@ -438,11 +442,11 @@ export async function auditUnlessAborted(parts, start, stop) {
   }
 }
 
-/** One after the other. @param {Output[]} outputs */
-async function closeAll(outputs) {
+/** One after the other. @param {Output[]} outputs @param {Stop} stop */
+async function closeAll(outputs, stop) {
   /** @type {Closed[]} */
   const closed = [];
-  for (const output of outputs) closed.push((await output.close?.()) ?? {});
+  for (const output of outputs) closed.push((await output.close?.(stop.now)) ?? {});
   return closed;
 }
 

@@ -113,7 +113,7 @@ function createPost({ origin, pathname, search, username, password }, given) {
 }
 
 /** Sends one push after the other, beside the load. */
-class Sender {
+class PushQueue {
   made = 0;
   arrived = 0;
   hasLast = false;
@@ -145,8 +145,10 @@ class Sender {
     this.#sending ??= this.#send();
   }
 
-  /** Waits for the last push, but not for long. */
-  async close() {
+  /** Waits for the last push, but not for long. @param {AbortSignal} [now] ends the wait */
+  async close(now) {
+    if (now?.aborted) this.#over.abort();
+    now?.addEventListener('abort', () => this.#over.abort());
     if (this.#sending !== null) await within(this.tools.clock, LAST_TIMEOUT_MS, this.#sending, () => {});
     this.#over.abort();
   }
@@ -192,8 +194,9 @@ class Sender {
       const answer = await post(bodyOf(metrics), AbortSignal.any([late.signal, this.#over.signal]));
       return { ...answer, why: problemOf(answer, wordsOf) };
     } catch (error) {
-      const words = `no answer within ${REQUEST_TIMEOUT_MS / 1000} s`;
-      return { why: late.signal.aborted ? words : wordsOf(reasonOf(/** @type {any} */ (error))) };
+      if (late.signal.aborted) return { why: `no answer within ${REQUEST_TIMEOUT_MS / 1000} s` };
+      if (this.#over.signal.aborted) return { why: 'no answer when stress ended' };
+      return { why: wordsOf(reasonOf(/** @type {any} */ (error))) };
     } finally {
       cancel();
     }
@@ -237,7 +240,7 @@ export function createPushOutput(options, headers = {}, { clock = createClock(),
   const scope = { name: 'stress', ...(info.version && { version: info.version }) };
   const { post, close } = tools.post ? { post: tools.post, close: () => {} } : createPost(url, headers);
   const secrets = secretsOf(url, headers);
-  const sender = new Sender({
+  const queue = new PushQueue({
     clock,
     post,
     bodyOf: (metrics) =>
@@ -256,7 +259,7 @@ export function createPushOutput(options, headers = {}, { clock = createClock(),
       attributes: attributesOf({ ...own, ...given, ...common }),
       ...times,
     });
-    sender.add(
+    queue.add(
       FAMILIES.flatMap((family) => metricsOf(family, state, place)),
       isLast,
     );
@@ -273,12 +276,12 @@ export function createPushOutput(options, headers = {}, { clock = createClock(),
       add();
     },
     finish: () => add(true),
-    close: async () => {
+    close: async (now) => {
       if (isClosed) return;
       isClosed = true;
-      await sender.close();
+      await queue.close(now);
       close();
-      const { made, arrived, hasLast, why } = sender;
+      const { made, arrived, hasLast, why } = queue;
       if (made === arrived) return;
       const end = hasLast ? 'the final figures arrived' : 'the final figures are missing there';
       const text = `${made - arrived} of ${made} pushes to ${displayUrl(url)} failed, and ${end}: ${why}`;

@@ -85,12 +85,12 @@ async function drive({ output, clock }, intervals = 1) {
   await end(output, clock);
 }
 
-/** @param {Output} output @param {ReturnType<typeof createFakeClock>} clock */
-async function end(output, clock) {
+/** @param {Output} output @param {ReturnType<typeof createFakeClock>} clock @param {AbortSignal} [now] @returns {Promise<number>} how long the end took, in ms */
+async function end(output, clock, now) {
   await output.finish?.(runFileOf());
   const startedUs = clock.nowUs();
   let endedUs = NaN;
-  void output.close?.().then(() => (endedUs = clock.nowUs()));
+  void output.close?.(now).then(() => (endedUs = clock.nowUs()));
   for (let i = 0; i < 150 && Number.isNaN(endedUs); i += 1) await clock.advance(100);
   return (endedUs - startedUs) / 1000;
 }
@@ -175,6 +175,18 @@ describe('the pushes of --push', () => {
     await other.output.close?.();
     await other.output.close?.();
     assert.deepEqual([given.bodies.length, other.bodies.length, other.warnings], [1, 0, []]);
+  });
+
+  it('a silent receiver: the end waits 10 s for it, and not at all when the run has to end at once', async () => {
+    for (const [now, isShort] of /** @type {const} */ ([
+      [undefined, false],
+      [AbortSignal.abort(), true],
+    ])) {
+      const { output, clock, warnings } = pushTo(() => 'silence');
+      const tookMs = await end(output, clock, now);
+      assert.ok(isShort ? tookMs < 1000 : tookMs >= 9000 && tookMs <= 10_100, `${tookMs} ms`);
+      assert.equal(warnings.length, 1);
+    }
   });
 
   for (const [status, tries] of [
