@@ -20,6 +20,13 @@ export function shellWord(text) {
   return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
+/** The command that sends a request. @param {string} url without credentials @param {{method: string, params: unknown}} request */
+export function curlOf(url, { method, params }) {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+  const words = [body, url.replace(/^ws/, 'http')].map((text) => shellWord(printable(text)));
+  return `curl -s -H 'content-type: application/json' -d ${words.join(' ')}`;
+}
+
 /**
  * URLs without their secrets may be equal: these get a number.
  * @param {readonly string[]} displays

@@ -1,10 +1,11 @@
 import { assertOneChain } from '../chain/chain-identity.js';
 import { toHex } from '../chain/answers.js';
 import { BATCH } from '../chain/rpc.js';
-import { CheckError, displayName, withoutControl } from '../errors.js';
+import { CheckError, displayName } from '../errors.js';
 import { drawBits, randomNumbers } from '../random.js';
 import { Head, Reference } from './call-checks.js';
 import { atBlock, isComparable } from './call-methods.js';
+import { curlOf } from '../text.js';
 import { openReplay } from './replay-file.js';
 
 /**
@@ -103,16 +104,10 @@ class Comparison {
   /** @param {CheckError} error @param {{method: string, params: unknown}} request */
   #difference({ message }, { method, params }) {
     if (this.#shown.size < MAX_SHOWN) this.#shown.add(method);
-    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
     // Without its credentials the URL of a gateway may have to be completed.
-    const commands = [this.#rpc, this.#other].map(({ display }) => `; ${curl(display, body)}`).join('');
-    const words = body.length > MAX_CURL_CHARS ? '; its request is too long to be shown' : commands;
+    const commands = [this.#rpc, this.#other].map(({ display }) => `; ${curlOf(display, { method, params })}`);
+    const isLong = commands[0].length > MAX_CURL_CHARS;
+    const words = isLong ? '; its request is too long to be shown' : commands.join('');
     return new CheckError(message + words, 'answers_differ', this.#shown.has(method) ? method : null);
   }
-}
-
-/** For a shell. @param {string} url @param {string} body */
-function curl(url, body) {
-  const quoted = [body, url].map((text) => `'${withoutControl(text, MAX_CURL_CHARS).replaceAll("'", `'\\''`)}'`);
-  return `curl -s -H 'content-type: application/json' -d ${quoted.join(' ')}`;
 }

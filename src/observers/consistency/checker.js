@@ -1,6 +1,6 @@
 import { isBusy } from '../../chain/refusals.js';
 import { ProtocolError, RpcError, StressError, oneLine } from '../../errors.js';
-import { shellWord } from '../../text.js';
+import { curlOf } from '../../text.js';
 import { CHECKS, HEAD_CHECKS, missing, byNumber } from './checks.js';
 import { RECENT_BLOCKS } from './endpoint.js';
 
@@ -228,10 +228,4 @@ export class ConsistencyChecker {
 function isPassing(error) {
   if (error instanceof RpcError || error instanceof ProtocolError) return isBusy(error);
   return error instanceof StressError;
-}
-
-/** @param {string} url without credentials @param {Contradiction['requests'][0]} request */
-function curlOf(url, { method, params }) {
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
-  return `curl -s -H 'content-type: application/json' -d ${shellWord(body)} ${shellWord(url.replace(/^ws/, 'http'))}`;
 }
