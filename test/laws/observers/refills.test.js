@@ -6,7 +6,7 @@ import { toHex } from '../../../src/chain/answers.js';
 import { createFees, maxPriceWei } from '../../../src/chain/fees.js';
 import { planPayments } from '../../../src/chain/funding.js';
 import { Wallet } from '../../../src/chain/keys.js';
-import { RpcError } from '../../../src/errors.js';
+import { RpcError, TransportError } from '../../../src/errors.js';
 import { BalanceWatch, Refills, refills as row } from '../../../src/observers/refills/index.js';
 import { Refiller } from '../../../src/observers/refills/refiller.js';
 import { createFakeClock } from '../../helpers/clock.js';
@@ -28,9 +28,10 @@ const addressOf = (i) => `0x${(i + 1).toString(16).padStart(40, '0')}`;
 
 /**
  * A chain with a block a second, which executes what the funder sends if its offer reaches the base fee.
- * @param {{balances: bigint[], funderWei?: bigint, capWei?: bigint, blockGasLimit?: number}} options capWei: what the load grants
+ * @param {{balances: bigint[], funderWei?: bigint, capWei?: bigint, blockGasLimit?: number, ahead?: any[]}} options capWei: what the load grants;
+ *   ahead: endpoints before that of the chain
  */
-function world({ balances: given, funderWei = 1000n * ETHER, capWei = ETHER, blockGasLimit = 30_000_000 }) {
+function world({ balances: given, funderWei = 1000n * ETHER, capWei = ETHER, blockGasLimit = 30_000_000, ahead = [] }) {
   const clock = createFakeClock();
   const balances = new Map(given.map((wei, i) => [addressOf(i), wei]));
   balances.set(FUNDER, funderWei);
@@ -118,7 +119,7 @@ function world({ balances: given, funderWei = 1000n * ETHER, capWei = ETHER, blo
     ...{ rpc, clock, fees, chainId: 1, signer: {}, blockGasLimit, timeoutMs: 20_000, signal: over.signal },
   });
   const refiller = new Refiller({
-    ...{ sender, rpcs: [rpc], funder, addresses: given.map((_, i) => addressOf(i)) },
+    ...{ sender, rpcs: [...ahead, rpc], funder, addresses: given.map((_, i) => addressOf(i)) },
     ...{ belowWei: ETHER, amountWei: 3n * ETHER, warn: (kind, words) => warnings.push(`${kind}: ${words}`) },
     charge: async (wei) => {
       if (wei > 0n && state.chargedWei + wei > capWei) return false;
@@ -165,6 +166,19 @@ describe('a refill', () => {
     assert.deepEqual(warnings, []);
     await round();
     assert.equal(refiller.facts.transactions, 1, 'nothing more is paid');
+  });
+
+  it('is made by the next endpoint after one that fails, with a warning for each failure', async () => {
+    const down = fakeRpc({
+      eth_getBalance: () => {
+        throw new TransportError('connection refused', 'refused');
+      },
+    });
+    const { round, balances, warnings } = world({ balances: [0n], ahead: [down, down] });
+    for (let i = 0; i < 3; i += 1) await round();
+    assert.equal(balances.get(addressOf(0)), 3n * ETHER);
+    assert.equal(warnings.length, 2);
+    for (const words of warnings) assert.match(words, /^refill: wallets were not refilled: .*connection refused/);
   });
 
   it('is not made if the budget refuses its gas, and nothing is signed', async () => {
