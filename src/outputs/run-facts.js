@@ -10,7 +10,8 @@ import { auditWord } from './run-tables.js';
 import { tableOf } from './table.js';
 
 /**
- * What is said of a run in words, as tables of labels and words; without rows where there is nothing to say.
+ * Sentences about a run (its warnings, conditions, verdict, audit and answer) as tables of labels and words. A table without
+ * rows is not shown.
  *
  * @import { Check } from '../contracts/load.d.ts'
  * @import { AuditReport, Merged, RunFile } from '../contracts/run-file.d.ts'

@@ -8,7 +8,7 @@ import { boundedMs } from './format.js';
 import { tableOf } from './table.js';
 
 /**
- * The figures of a run as tables; run-facts.js has what is said in words, and summary.js the order.
+ * The figures of a run as tables. run-facts.js has the sentences, summary.js the order of all tables.
  *
  * @import { DistributionJson, MergedInstance, RunFile, Stage, ThresholdResult } from '../contracts/run-file.d.ts'
  * @import { Table } from './table.js'

@@ -114,7 +114,7 @@ function failureTiles({ counts: { failed, timedOut, abandoned }, failures }) {
   return all.map(({ label, times, words }) => ({ label, value: quantity(times), words, kind: 'bad' }));
 }
 
-/** Of a run that goes on. @param {RunFile} run @returns {Tile[]} */
+/** Tiles of the live page: the last interval, and the time left. @param {RunFile} run @returns {Tile[]} */
 function liveTiles({ end, config: { durationMs }, intervals }) {
   const last = intervals.at(-1);
   if (end !== 'running' || last === undefined) return [];

@@ -136,7 +136,12 @@ export function shortWindow({ environment, end, blocks, intervals, verdict }) {
   return { blocks: blocks.count, words };
 }
 
-/** Not of merged runs, whose common window ends with it, nor of a run that goes on. @param {Pick<RunFile, 'end' | 'rates' | 'window' | 'merged'>} run @returns {string | null} a warning */
+/**
+ * A warning that the drain ended before the first block after the window. Merged runs have none, because their common window
+ * ends with that block; a live run has none yet.
+ * @param {Pick<RunFile, 'end' | 'rates' | 'window' | 'merged'>} run
+ * @returns {string | null}
+ */
 export function cutShort({ end, rates: { spreadMs = 0 }, window: { durationMs }, merged }) {
   if (end === 'running' || merged !== undefined || spreadMs <= 0 || spreadMs >= durationMs) return null;
   return `TPS is that of the first ${secondsText(spreadMs)} of the window, up to its last block: the drain ended before the next one`;

@@ -3,7 +3,7 @@ import { timeText } from '../../text.js';
 
 /**
  * --refill-below: a thread pays wallets from the funder during the load; this is the side of the load, which owns the
- * budget. Without the option it is said when the wallets have little left.
+ * budget. Without the option, BalanceWatch warns when a tenth of the funds of the wallets is left.
  *
  * @import { WalletPayments, OpenOptions, RunObserver, SideThread } from '../../contracts/load.d.ts'
  * @import { ObserverRow } from '../index.js'

@@ -57,8 +57,8 @@ export function columnsOf(chart, time) {
 }
 
 /**
- * Lines of values that were measured over intervals: each is level from the start of its interval to the end, because a
- * slope into an outage would show rates that nobody measured.
+ * Lines of values that were measured over intervals. A line is level over each interval: a slope between two intervals
+ * would show values that were not measured.
  * @param {TimeAxis} time
  */
 export function levels({ from, to }) {
