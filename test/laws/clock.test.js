@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createClock } from '../../src/clock.js';
+import { createClock, within } from '../../src/clock.js';
 import { createFakeClock } from '../helpers/clock.js';
 
 /** Long enough that a test which waited for it would be noticed. */
@@ -61,3 +61,30 @@ for (const [name, create] of /** @type {const} */ ([
     });
   });
 }
+
+describe('within()', () => {
+  it('gives what the work gives in time, and leaves no timer', async () => {
+    const clock = createFakeClock();
+    assert.equal(await within(clock, 1000, Promise.resolve('done'), () => 'late'), 'done');
+    await assert.rejects(
+      within(clock, 1000, Promise.reject(new Error('failed')), () => 'late'),
+      /^Error: failed$/,
+    );
+    assert.equal(clock.pending(), 0);
+  });
+
+  it('gives what late() gives, or throws, when the time is over', async () => {
+    const clock = createFakeClock();
+    const never = new Promise(() => {});
+    const late = within(clock, 1000, never, () => 'late');
+    const failed = assert.rejects(
+      within(clock, 1000, never, () => {
+        throw new Error('too late');
+      }),
+      /^Error: too late$/,
+    );
+    await clock.advance(1000);
+    assert.equal(await late, 'late');
+    await failed;
+  });
+});
