@@ -5,7 +5,7 @@ import { EXIT, InputError, UsageError, displayName, oneLine, errnoWords, without
 import { isWorkloadFile, modeForOthers } from '../files.js';
 import { instanceOf } from '../scale-out/scheduler.js';
 import { similarNames } from '../similar-names.js';
-import { shellWord } from '../text.js';
+import { quote, shellWord } from '../text.js';
 import { headersOf } from '../transport/headers.js';
 import { MAX_BODY_BYTES, MAX_CALL_BODY_BYTES } from '../transport/http.js';
 import { MIX } from '../workloads/table.js';
@@ -22,7 +22,6 @@ import {
   optionNamed,
   optionsOf,
 } from './options.js';
-import { quote } from './parse.js';
 import { StudyBuilder } from './study-config.js';
 
 /**

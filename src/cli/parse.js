@@ -1,6 +1,7 @@
 import { HIGHEST_RATE, operationsOf } from '../core/pacer.js';
-import { UsageError, oneLine, withoutKeys } from '../errors.js';
+import { UsageError } from '../errors.js';
 import { isWorkloadFile } from '../files.js';
+import { quote } from '../text.js';
 
 /**
  * @import { RateStage } from '../contracts/load.d.ts'
@@ -28,11 +29,6 @@ function matching(pattern, words, convert) {
 
 /** @param {RegExpExecArray} match */
 const whole = ([text]) => text;
-
-/** A value given by mistake may be a key. @param {string} text */
-export function quote(text) {
-  return JSON.stringify(oneLine(withoutKeys(text), 60));
-}
 
 /** @param {string} text @param {number} value @param {number} min @param {number} max */
 function inRange(text, value, min, max) {

@@ -1,5 +1,6 @@
-import { EXIT, oneLine, withoutKeys } from '../errors.js';
+import { EXIT } from '../errors.js';
 import { similarNames } from '../similar-names.js';
+import { quote } from '../text.js';
 import { AUDIT_RESULTS, auditResult } from './audit-result.js';
 import { figureNames, figureOf, whyNull } from './figures.js';
 
@@ -45,9 +46,11 @@ export function parseThreshold(text) {
   const [, name, operator, number, unit] =
     /^([^\s<>=!]+)\s*(<=|>=|==|!=|<|>|=)\s*(\d+(?:\.\d+)?)\s*([a-z%]*)$/i.exec(expression) ?? [];
   if (name === undefined || !Number.isFinite(Number(number)))
-    throw new Error(`must be a figure, one of < <= > >= = != and a limit, such as 'p99<2s', not ${quote(expression)}`);
+    throw new Error(
+      `must be a figure, one of < <= > >= = != and a limit, such as 'p99<2s', not ${quote(expression, 31)}`,
+    );
   const figure = figureOf(name);
-  if (figure === null) throw new Error(`names ${quote(name)}, which is no figure${nearFigures(name)}`);
+  if (figure === null) throw new Error(`names ${quote(name, 31)}, which is no figure${nearFigures(name)}`);
   const isShare = unit === '%' && figure.whole !== undefined;
   const base = isShare ? 'percent' : figure.unit;
   const { example, factors } = LIMITS[base];
@@ -55,7 +58,9 @@ export function parseThreshold(text) {
   const factor = Object.hasOwn(factors, word) ? factors[word] : undefined;
   if (factor === undefined) {
     const orShare = figure.whole === undefined ? '' : `, or a share of ${figure.whole} such as 0.1%`;
-    throw new Error(`does not fit in ${quote(expression)}: ${figure.name} takes a limit such as ${example}${orShare}`);
+    throw new Error(
+      `does not fit in ${quote(expression, 31)}: ${figure.name} takes a limit such as ${example}${orShare}`,
+    );
   }
   return Object.freeze({
     expression,
@@ -73,7 +78,7 @@ function auditThreshold(expression) {
   const limit = AUDIT_RESULTS.find((result) => result === word?.toLowerCase());
   if (limit === undefined)
     throw new Error(
-      `does not fit in ${quote(expression)}: audit is ${AUDIT_RESULTS.join(', ')}, such as audit=exact or audit!=not_exact`,
+      `does not fit in ${quote(expression, 31)}: audit is ${AUDIT_RESULTS.join(', ')}, such as audit=exact or audit!=not_exact`,
     );
   return Object.freeze({
     expression,
@@ -135,9 +140,4 @@ const SUGGESTIONS = 3;
 function nearFigures(name) {
   const near = similarNames(name.toLowerCase(), [...figureNames(), 'audit']).slice(0, SUGGESTIONS);
   return near.length > 0 ? `: did you mean ${near.join(' or ')}?` : '; see Thresholds in docs/measurement.md';
-}
-
-/** The text may be a private key given by mistake, so only a part is shown. @param {string} text */
-function quote(text) {
-  return JSON.stringify(oneLine(withoutKeys(text), 31));
 }

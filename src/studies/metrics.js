@@ -1,7 +1,6 @@
-import { oneLine, withoutKeys } from '../errors.js';
 import { LISTED_COUNTS, STAGES, censoredOf, figureOf, labelOf } from '../stats/figures.js';
 import { parseThreshold } from '../stats/thresholds.js';
-import { digits } from '../text.js';
+import { digits, quote } from '../text.js';
 
 /** @import { Figure, RunFile, Unit } from '../contracts/run-file.d.ts' */
 
@@ -40,9 +39,7 @@ function ofStages(...statistics) {
 /** @param {string} name as a threshold would name it @returns {Metric} @throws {Error} whose message follows the name of an option */
 export function metricOf(name) {
   if (!/^[^\s<>=!]+$/.test(name))
-    throw new Error(
-      `must be the name of a figure, such as tps or p99, not ${JSON.stringify(oneLine(withoutKeys(name), 31))}`,
-    );
+    throw new Error(`must be the name of a figure, such as tps or p99, not ${quote(name, 31)}`);
   // For unknown names the threshold parser suggests similar ones.
   const figure = figureOf(name) ?? figureOf(parseThreshold(`${name}<0`).figure);
   if (figure === null) throw new Error(`names ${name}, which is no figure`);

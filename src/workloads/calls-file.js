@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { compile } from './templates.js';
 import { InputError, displayName, oneLine, withoutKeys } from '../errors.js';
 import { readJsonFile, schemaCheck } from '../json-file.js';
+import { quote } from '../text.js';
 import { compileCheck } from './call-checks.js';
 
 /**
@@ -110,7 +111,7 @@ export async function readCalls(nameOrFile) {
   if (error !== null) {
     const { instancePath, message, params } = error;
     const unknown = params.additionalProperty ?? null;
-    const which = unknown === null ? '' : ` (${JSON.stringify(oneLine(withoutKeys(unknown), 60))})`;
+    const which = unknown === null ? '' : ` (${quote(unknown)})`;
     throw new InputError(`${name}: ${instancePath || 'the file'} ${message}${which}; ${ADVICE}`);
   }
   return planOf({ rules: /** @type {{calls: CallRule[]}} */ (json).calls, isPreset: false, name });

@@ -1,5 +1,5 @@
-import { oneLine, withoutKeys } from '../errors.js';
 import { noise } from '../random.js';
+import { quote } from '../text.js';
 
 /**
  * Calldata of a given size that differs in every transaction: a unique prefix and a part of a prepared pool of random
@@ -29,7 +29,7 @@ export function payloadSize(text) {
   const bytes = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
   if (bytes >= SMALLEST && bytes <= LARGEST) return bytes;
   throw new Error(
-    `must be a whole number of bytes from ${SMALLEST} to ${LARGEST} (nodes take transactions of up to 128 KiB), not "${oneLine(withoutKeys(text), 60)}"`,
+    `must be a whole number of bytes from ${SMALLEST} to ${LARGEST} (nodes take transactions of up to 128 KiB), not ${quote(text)}`,
   );
 }
 

@@ -1,5 +1,6 @@
 import { toHex } from '../chain/answers.js';
 import { oneLine, withoutKeys } from '../errors.js';
+import { quote } from '../text.js';
 import { word } from './contract-state.js';
 import { TOPIC } from './logs.js';
 
@@ -131,7 +132,7 @@ function textMaker(text, needs) {
   // Every second part was between braces.
   const parts = text.split(/\{\{([^{}]*)\}\}/);
   if (parts.some((part, i) => i % 2 === 0 && /\{\{|\}\}/.test(part)))
-    throw new Error(`${quoted(text)} has braces that do not close: a template is {{name}}`);
+    throw new Error(`${quote(text)} has braces that do not close: a template is {{name}}`);
   if (parts.length === 1) return null;
   const makers = parts.map((part, i) => (i % 2 === 0 ? () => part : templateMaker(part, needs)));
   if (parts.length === 3 && parts[0] === '' && parts[2] === '') return makers[1];
@@ -162,9 +163,4 @@ function usage() {
 /** @param {string} source */
 function braced(source) {
   return oneLine(withoutKeys(`{{${source}}}`), 60);
-}
-
-/** @param {string} text */
-function quoted(text) {
-  return JSON.stringify(oneLine(withoutKeys(text), 60));
 }
