@@ -37,7 +37,7 @@ const CASES = {
     checks: ['wallets', 'supply'],
     plant: ({ to, from }) => store(to, slotOf(from, 0), 7),
     fails: ['wallets'],
-    says: /wallets that have .*: 3 \(0x\w{40} has -?\d+ units, not \d+ units\) instead of 4/i,
+    says: /wallets that have .*: 3 \(0x\w{40} has -?\d+ units, not \d+ units\), expected 4/i,
   },
   erc721: {
     options: '',
@@ -45,7 +45,7 @@ const CASES = {
     // As if somebody had transferred it.
     plant: ({ to, input }) => store(to, slotOf(`0x${input.slice(10, 74)}`, 0), 0xbeef),
     fails: ['owners'],
-    says: /token 0x\w+ belongs to 0x0{36}beef, not 0x\w{40}\) instead of \d+/,
+    says: /token 0x\w+ belongs to 0x0{36}beef, not 0x\w{40}\), expected \d+/,
   },
   storage: {
     options: '--set slots=10 --set cold=40',
@@ -54,14 +54,14 @@ const CASES = {
     whilePlanted: '--set clear=0',
     plant: ({ to, from }) => store(to, slotOf((BigInt(from) << 64n) + (1n << 32n) + 2n, 1), 7),
     fails: ['slots'],
-    says: /slot 4294967298 of 0x\w{40} has 0x7, not 0x\w+\) instead of \d+/,
+    says: /slot 4294967298 of 0x\w{40} has 0x7, not 0x\w+\), expected \d+/,
   },
   deploy: {
     options: '--set bytes=300',
     checks: ['code'],
     plant: ({ target }) => anvil.rpc('anvil_setCode', [target, '0x']),
     fails: ['code'],
-    says: /0x\w{40} has the code hash 0x\w{64}, not 0x\w{64}\) instead of \d+/,
+    says: /0x\w{40} has the code hash 0x\w{64}, not 0x\w{64}\), expected \d+/,
   },
   compute: {
     options: '--set gas=100000',
@@ -75,7 +75,7 @@ const CASES = {
     checks: ['reserves', 'wallets'],
     plant: ({ to }) => store(to, `0x${word(1)}`, 1000),
     fails: ['reserves'],
-    says: /the reserve of token \d is \d+, not \d+\) instead of 2/,
+    says: /the reserve of token \d is \d+, not \d+\), expected 2/,
   },
   contention: {
     options: '--set slots=3 --set theta=0.5',
