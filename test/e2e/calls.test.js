@@ -88,7 +88,8 @@ describe('a mix of calls', () => {
       });
     const [liar, honest] = [await slow(true), await slow(false)];
     const wrong = await run(t, [MIX[2]], `-t 2 --iterations 1 --check-rpc ${liar.url}`, { exit: 1 });
-    const says = / balance: http:\/\/127\.0\.0\.1:\d+ answers differently: \$ is "0x[0-9a-f]+" instead of "0x[0-9a-f]+"/;
+    const says =
+      / balance: http:\/\/127\.0\.0\.1:\d+ answers differently: \$ is "0x[0-9a-f]+" instead of "0x[0-9a-f]+"/;
     assert.match(wrong.stdout, says);
     const { latency, window } = (await run(t, [MIX[2]], `-t 2 --iterations 2 --check-rpc ${honest.url}`)).run;
     assert.ok(window.durationMs >= 2 * SLOW_MS, 'each user waits for two comparisons');
