@@ -33,6 +33,8 @@ const LONGEST_WAIT_MS = 30_000;
 /** Less than half of the last time limit, so that a push in flight leaves time for the last one. */
 const REQUEST_TIMEOUT_MS = 4000;
 const LAST_TIMEOUT_MS = 10_000;
+/** No wait is longer than this without a word. */
+const SILENT_WAIT_MS = 5000;
 const MAX_ANSWER_BYTES = 64 * 1024;
 
 /** The address for metrics. @param {string} text @returns {URL} */
@@ -125,7 +127,7 @@ class PushQueue {
   #hurry = new AbortController();
   #over = new AbortController();
 
-  /** @param {{clock: Clock, post: Post, bodyOf: (metrics: Metric[]) => string, wordsOf: (text: unknown) => string, firstFailed: (why: string) => void}} tools */
+  /** @param {{clock: Clock, post: Post, bodyOf: (metrics: Metric[]) => string, wordsOf: (text: unknown) => string, firstFailed: (why: string) => void, waiting: () => void}} tools */
   constructor(tools) {
     this.tools = tools;
   }
@@ -147,7 +149,10 @@ class PushQueue {
   async close(now) {
     if (now?.aborted) this.#over.abort();
     now?.addEventListener('abort', () => this.#over.abort());
-    if (this.#sending !== null) await within(this.tools.clock, LAST_TIMEOUT_MS, this.#sending, () => {});
+    const { clock, waiting } = this.tools;
+    const cancel = clock.after(waiting, SILENT_WAIT_MS);
+    if (this.#sending !== null) await within(clock, LAST_TIMEOUT_MS, this.#sending, () => {});
+    cancel();
     this.#over.abort();
   }
 
@@ -175,7 +180,8 @@ class PushQueue {
       if (status === 413 && metrics.length > 1) {
         const middle = Math.ceil(metrics.length / 2);
         const first = await this.#deliver(metrics.slice(0, middle), isLast);
-        return (await this.#deliver(metrics.slice(middle), isLast)) ?? first;
+        // The last push, whose totals contain these, does not wait for the other parts.
+        return (signal.aborted ? why : await this.#deliver(metrics.slice(middle), isLast)) ?? first;
       }
       const mayRepeat = status === null || status === 408 || status === 429 || status >= 500;
       if (!mayRepeat || tries === MOST_TRIES || signal.aborted) return why;
@@ -259,6 +265,7 @@ export function createPushOutput(options, headers = {}, { clock = createClock(),
     wordsOf: (text) => oneLine(text, 150, secrets),
     // A run may go on for days.
     firstFailed: (why) => warn(`a push to ${shown} failed, and the next ones are tried: ${why}`),
+    waiting: () => warn(`waiting for ${shown} to take the final figures, at most ${LAST_TIMEOUT_MS / 1000} s in all`),
   });
   const state = new PrometheusState(info, instance?.instances);
   const openedMs = clock.wallMs();
