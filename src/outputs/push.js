@@ -184,9 +184,10 @@ class PushQueue {
         return (signal.aborted ? why : await this.#deliver(metrics.slice(middle), isLast)) ?? first;
       }
       const mayRepeat = status === null || status === 408 || status === 429 || status >= 500;
-      if (!mayRepeat || tries === MOST_TRIES || signal.aborted) return why;
+      if (!mayRepeat || (tries === MOST_TRIES && !isLast) || signal.aborted) return why;
       const askedMs = Number(retryAfter) * 1000;
-      const waitMs = askedMs > 0 ? askedMs : FIRST_WAIT_MS * 2 ** (tries - 1);
+      // The last one is repeated until its time is over.
+      const waitMs = askedMs > 0 ? askedMs : FIRST_WAIT_MS * (isLast ? 1 : 2 ** (tries - 1));
       await this.tools.clock.sleep(Math.min(waitMs, LONGEST_WAIT_MS), signal);
       if (signal.aborted) return why;
     }

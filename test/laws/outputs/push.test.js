@@ -296,6 +296,13 @@ describe('the pushes of --push', () => {
     assert.match(given.warnings.join(), /^1 of 2 pushes .* the final figures arrived: /);
   });
 
+  it('the last push arrives at a receiver that is there again after 9 s', async () => {
+    const given = pushTo(() => (given.clock.nowUs() - startUs < 9e6 ? 'refused' : { status: 200 }));
+    const startUs = given.clock.nowUs();
+    assert.ok((await end(given.output, given.clock)) <= 9100);
+    assert.deepEqual(given.warnings.length, 1);
+  });
+
   it('the first failure is told at once; each warning is one line without secrets', async () => {
     const given = pushTo(() => ({ status: 401, text: 'no\nsecret, dXNlcjpzZWNyZXQ=' }));
     await drive(given);
