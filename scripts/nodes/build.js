@@ -44,17 +44,17 @@ export function isBuilt({ name, version }) {
 
 /**
  * The path of a binary that `go install` made, which is done once per version and machine.
- * @param {{ name: string, module: string, version: string }} node `module` is the path of the package to install
+ * @param {{ name: string, module: string, version: string, tags?: string }} node `module` is the path of the package to install
  * @param {AbortSignal} [signal] gives a build up
  */
-export async function ensureBuilt({ name, module, version }, signal) {
+export async function ensureBuilt({ name, module, version, tags = '' }, signal) {
   const file = basename(module); // go names a binary after the last element of the path of its package
   /** @type {Installer} */
   const go = {
     command: 'go',
     site: 'https://go.dev/dl',
     args: () => ['install', `${module}@${version}`],
-    env: (folder) => ({ GOBIN: folder, GOFLAGS: '-trimpath' }),
+    env: (folder) => ({ GOBIN: folder, GOFLAGS: `-trimpath -tags=${tags}` }),
   };
   return ensureInstalled(go, { name: `${name}-${version}`, file }, signal);
 }

@@ -54,14 +54,17 @@ function find(option, { parsed, env, fromFile }) {
     const parts = [values].flat().map(String).map(fromEth);
     return { text: parts.join(separator === '\n' ? '\n' : ','), where, label: source, parts };
   };
+  const { [variable]: inEnvironment = '' } = env;
   if (parsed[name] !== undefined) {
+    // Headers: only a server that refuses the credentials would show that one source hides the other.
+    if (option.isSecret && isList && inEnvironment !== '')
+      throw new UsageError(`${label} and ${variable} are both given: give all headers in ${variable}`);
     const { parts } = found('flag', parsed[name]);
     if (parts.includes('')) throw new UsageError(`${label} needs a value${argument === '' ? '' : ` (${argument})`}`);
     if (isFlag) return found('flag', parts.at(-1));
     if (parts.length > 1 && !isList) throw new UsageError(`${label} is given ${parts.length} times: once is enough`);
     return found('flag', parts);
   }
-  const { [variable]: inEnvironment = '' } = env;
   const lines = separator === '\n' ? inEnvironment.trim().split('\n') : inEnvironment;
   if (inEnvironment !== '') return found('environment', lines, variable);
   if (String(fromFile[name] ?? '').includes(MASK))

@@ -96,9 +96,14 @@ function commandList(...names) {
 
 /** Outputs do not read headers. @returns {Promise<(options: OutputOptions) => Output>} */
 async function loadPush() {
-  const { createPushOutput } = await import('../outputs/push.js');
-  return (options) =>
-    createPushOutput(options, headersOf({ header: options.pushHeader, headerFile: options.pushHeaderFile }));
+  const [{ createPushOutput }, { ownHeaders }] = await Promise.all([
+    import('../outputs/push.js'),
+    import('../transport/http.js'),
+  ]);
+  return (options) => {
+    const headers = headersOf({ header: options.pushHeader, headerFile: options.pushHeaderFile });
+    return createPushOutput(options, ownHeaders(/** @type {URL} */ (options.push), headers));
+  };
 }
 
 /**

@@ -94,6 +94,15 @@ function pagesOf({ page, each, members = {} }) {
   return [...(page === undefined ? [] : [page]), ...parts.flatMap(pagesOf)];
 }
 
+/** Names of the labels that tell series of a family apart. */
+export const LABEL_NAMES = Object.freeze([...new Set(labelNamesOf(INTERVALS))]);
+
+/** @param {Rule} rule @returns {string[]} */
+function labelNamesOf({ page, tag, each, members = {} }) {
+  const parts = [...Object.values(members), ...(each === undefined ? [] : [each])];
+  return [...Object.keys(page?.labels ?? {}), ...(tag === undefined ? [] : [tag]), ...parts.flatMap(labelNamesOf)];
+}
+
 /**
  * The values of a family in a part of the figures.
  * @param {string} family

@@ -3,7 +3,7 @@ import { displayUrl, secretsOf } from '../chain/rpc.js';
 import { createClock, within } from '../clock.js';
 import { UsageError, oneLine, withoutKeys } from '../errors.js';
 import { createLog } from './log.js';
-import { BUCKETS, FAMILIES, PrometheusState, labelsOf } from './prometheus.js';
+import { BUCKETS, FAMILIES, LABEL_NAMES, PrometheusState, labelsOf } from './prometheus.js';
 
 /**
  * --push: the figures of the Prometheus page, sent to an OpenTelemetry collector or to Prometheus (OTLP/HTTP, JSON).
@@ -21,9 +21,9 @@ import { BUCKETS, FAMILIES, PrometheusState, labelsOf } from './prometheus.js';
 
 const MOST_LABELS = 16;
 
-/** Names that every Prometheus accepts, but for those that it or stress sets. */
+/** Names that every Prometheus accepts. */
 const LABEL = /^((?!__)[A-Za-z_]\w*)=(\P{Cc}{1,200})$/u;
-const RESERVED = Object.freeze(['le', 'job', 'instance', 'run_id', 'index']);
+const RESERVED = Object.freeze(['le', 'job', 'instance', 'run_id', 'index', ...LABEL_NAMES]);
 
 /** Waiting pushes; the oldest is dropped, because the figures are totals. */
 const MOST_WAITING = 16;
@@ -33,6 +33,8 @@ const LONGEST_WAIT_MS = 30_000;
 /** Less than half of the last time limit, so that a push in flight leaves time for the last one. */
 const REQUEST_TIMEOUT_MS = 4000;
 const LAST_TIMEOUT_MS = 10_000;
+/** No wait is longer than this without a word. */
+const SILENT_WAIT_MS = 5000;
 const MAX_ANSWER_BYTES = 64 * 1024;
 
 /** The address for metrics. @param {string} text @returns {URL} */
@@ -57,7 +59,6 @@ export function label(text) {
     throw new Error(
       `must be NAME=VALUE, such as branch=main, with letters, digits and _ in the name, not ${JSON.stringify(oneLine(withoutKeys(text), 60))}`,
     );
-  if (RESERVED.includes(name)) throw new Error(`must have another name than ${name}, which Prometheus or stress sets`);
   return Object.freeze(/** @type {const} */ ([name, value]));
 }
 
@@ -95,16 +96,14 @@ function histogramPoints(all, place) {
 }
 
 /** @param {URL} url @param {Headers} given @returns {{post: Post, close: () => void}} */
-function createPost({ origin, pathname, search, username, password }, given) {
+function createPost(url, given) {
   const agent = new Agent({ connections: 1, maxResponseSize: MAX_ANSWER_BYTES });
-  const user = [username, password].map(decodeURIComponent).join(':');
-  const authorization = `Basic ${Buffer.from(user).toString('base64')}`;
-  const headers = { ...(user !== ':' && { authorization }), ...given, 'content-type': 'application/json' };
+  const headers = { ...given, 'content-type': 'application/json' };
   /** @type {Post} */
   const post = async (body, signal) => {
     // undici's request() follows no redirects.
     const options = /** @type {const} */ ({ method: 'POST', headers, body, signal, dispatcher: agent });
-    const answer = await request(`${origin}${pathname}${search}`, options);
+    const answer = await request(`${url.origin}${url.pathname}${url.search}`, options);
     // The status says enough where the rest is too long or does not come.
     const text = await answer.body.text().catch(() => '');
     return { status: answer.statusCode, retryAfter: String(answer.headers['retry-after'] ?? ''), text };
@@ -117,6 +116,7 @@ class PushQueue {
   made = 0;
   arrived = 0;
   hasLast = false;
+  hasFailed = false;
   /** Of the last push that failed. */
   why = 'no answer in time';
   /** @type {Array<{metrics: Metric[], isLast: boolean}>} */
@@ -127,7 +127,7 @@ class PushQueue {
   #hurry = new AbortController();
   #over = new AbortController();
 
-  /** @param {{clock: Clock, post: Post, bodyOf: (metrics: Metric[]) => string, wordsOf: (text: unknown) => string}} tools */
+  /** @param {{clock: Clock, post: Post, bodyOf: (metrics: Metric[]) => string, wordsOf: (text: unknown) => string, firstFailed: (why: string) => void, waiting: () => void}} tools */
   constructor(tools) {
     this.tools = tools;
   }
@@ -149,15 +149,21 @@ class PushQueue {
   async close(now) {
     if (now?.aborted) this.#over.abort();
     now?.addEventListener('abort', () => this.#over.abort());
-    if (this.#sending !== null) await within(this.tools.clock, LAST_TIMEOUT_MS, this.#sending, () => {});
+    const { clock, waiting } = this.tools;
+    const cancel = clock.after(waiting, SILENT_WAIT_MS);
+    if (this.#sending !== null) await within(clock, LAST_TIMEOUT_MS, this.#sending, () => {});
+    cancel();
     this.#over.abort();
   }
 
   async #send() {
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
       const why = await this.#deliver(next.metrics, next.isLast);
-      if (why !== null) this.why = why;
-      else {
+      if (why !== null) {
+        if (!this.hasFailed && !this.#hurry.signal.aborted) this.tools.firstFailed(why);
+        this.hasFailed = true;
+        this.why = why;
+      } else {
         this.arrived += 1;
         this.hasLast = next.isLast;
       }
@@ -174,12 +180,14 @@ class PushQueue {
       if (status === 413 && metrics.length > 1) {
         const middle = Math.ceil(metrics.length / 2);
         const first = await this.#deliver(metrics.slice(0, middle), isLast);
-        return (await this.#deliver(metrics.slice(middle), isLast)) ?? first;
+        // The last push, whose totals contain these, does not wait for the other parts.
+        return (signal.aborted ? why : await this.#deliver(metrics.slice(middle), isLast)) ?? first;
       }
       const mayRepeat = status === null || status === 408 || status === 429 || status >= 500;
-      if (!mayRepeat || tries === MOST_TRIES || signal.aborted) return why;
+      if (!mayRepeat || (tries === MOST_TRIES && !isLast) || signal.aborted) return why;
       const askedMs = Number(retryAfter) * 1000;
-      const waitMs = askedMs > 0 ? askedMs : FIRST_WAIT_MS * 2 ** (tries - 1);
+      // The last one is repeated until its time is over.
+      const waitMs = askedMs > 0 ? askedMs : FIRST_WAIT_MS * (isLast ? 1 : 2 ** (tries - 1));
       await this.tools.clock.sleep(Math.min(waitMs, LONGEST_WAIT_MS), signal);
       if (signal.aborted) return why;
     }
@@ -188,17 +196,23 @@ class PushQueue {
   /** @param {Metric[]} metrics @returns {Promise<{why: string | null, status?: number, retryAfter?: string}>} */
   async #try(metrics) {
     const { clock, post, bodyOf, wordsOf } = this.tools;
-    const late = new AbortController();
-    const cancel = clock.after(() => late.abort(), REQUEST_TIMEOUT_MS);
+    const { signal: over } = this.#over;
+    const ending = new AbortController();
+    const end = () => ending.abort();
+    const cancel = clock.after(end, REQUEST_TIMEOUT_MS);
+    // Not AbortSignal.any(): Node.js 20 keeps 1 KB of each until the longer-lived signal goes.
+    if (over.aborted) end();
+    over.addEventListener('abort', end);
     try {
-      const answer = await post(bodyOf(metrics), AbortSignal.any([late.signal, this.#over.signal]));
+      const answer = await post(bodyOf(metrics), ending.signal);
       return { ...answer, why: problemOf(answer, wordsOf) };
     } catch (error) {
-      if (late.signal.aborted) return { why: `no answer within ${REQUEST_TIMEOUT_MS / 1000} s` };
-      if (this.#over.signal.aborted) return { why: 'no answer when stress ended' };
+      if (over.aborted) return { why: 'no answer when stress ended' };
+      if (ending.signal.aborted) return { why: `no answer within ${REQUEST_TIMEOUT_MS / 1000} s` };
       return { why: wordsOf(reasonOf(/** @type {any} */ (error))) };
     } finally {
       cancel();
+      over.removeEventListener('abort', end);
     }
   }
 }
@@ -221,31 +235,38 @@ function problemOf({ status, text }, wordsOf) {
 
 /**
  * @param {OutputOptions} options
- * @param {Headers} [headers] of the user
+ * @param {Headers} [headers] of the user, with the credentials of the URL
  * @param {Tools} [tools]
  * @returns {Output}
  * @throws {UsageError}
  */
-export function createPushOutput(options, headers = {}, { clock = createClock(), warn, ...tools } = {}) {
+export function createPushOutput(options, headers = {}, { clock = createClock(), ...tools } = {}) {
   const { push, label: labels = [], info, instance = null } = options;
   const url = /** @type {URL} */ (push);
   if (labels.length > MOST_LABELS)
     throw new UsageError(`--label is given ${labels.length} times: at most ${MOST_LABELS} labels are possible`);
   const own = Object.fromEntries(labels);
+  const reserved = [...RESERVED, ...Object.keys(info)].find((name) => Object.hasOwn(own, name));
+  if (reserved !== undefined)
+    throw new UsageError(`--label must have another name than ${reserved}, which Prometheus or stress sets`);
   const twice = labels.find(([name, value]) => own[name] !== value);
   if (twice !== undefined) throw new UsageError(`--label ${twice[0]} has two values: give it once`);
+  const { warn = (/** @type {string} */ text) => createLog(options).warn(text) } = tools;
   const common = labelsOf(instance);
   const id = Object.values(common).join('/');
   const attributes = attributesOf({ 'service.name': 'stress', ...(id !== '' && { 'service.instance.id': id }) });
   const scope = { name: 'stress', ...(info.version && { version: info.version }) };
   const { post, close } = tools.post ? { post: tools.post, close: () => {} } : createPost(url, headers);
-  const secrets = secretsOf(url, headers);
+  const [shown, secrets] = [displayUrl(url), secretsOf(url, headers)];
   const queue = new PushQueue({
     clock,
     post,
     bodyOf: (metrics) =>
       JSON.stringify({ resourceMetrics: [{ resource: { attributes }, scopeMetrics: [{ scope, metrics }] }] }),
     wordsOf: (text) => oneLine(text, 150, secrets),
+    // A run may go on for days.
+    firstFailed: (why) => warn(`a push to ${shown} failed, and the next ones are tried: ${why}`),
+    waiting: () => warn(`waiting for ${shown} to take the final figures, at most ${LAST_TIMEOUT_MS / 1000} s in all`),
   });
   const state = new PrometheusState(info, instance?.instances);
   const openedMs = clock.wallMs();
@@ -283,9 +304,8 @@ export function createPushOutput(options, headers = {}, { clock = createClock(),
       close();
       const { made, arrived, hasLast, why } = queue;
       if (made === arrived) return;
-      const end = hasLast ? 'the final figures arrived' : 'the final figures are missing there';
-      const text = `${made - arrived} of ${made} pushes to ${displayUrl(url)} failed, and ${end}: ${why}`;
-      (warn ?? createLog(options).warn)(text);
+      const end = hasLast ? 'and the final figures arrived' : 'that of the final figures too';
+      warn(`${made - arrived} of ${made} pushes to ${shown} failed, ${end}: ${why}`);
     },
   };
 }

@@ -1,6 +1,6 @@
 /**
- * --push, from the command line to what a receiver has in the end. Debian's Prometheus (2.42) takes no OTLP, so the receiver
- * is a small HTTP server.
+ * --push, from the command line to what a receiver has in the end. The receiver is a small HTTP server;
+ * test/prometheus has a real one.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { anvilFor } from '../helpers/anvil.js';
 import { runStress } from '../helpers/cli.js';
-import { assertNear } from '../helpers/recompute.js';
+import { assertSums, seriesName } from '../helpers/pushed.js';
 import { runOf, sumOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
@@ -50,67 +50,28 @@ async function receiverOf(t, answer = () => ({ status: 200 })) {
 /** @param {number} status @param {Record<string, string>} [headers] */
 const answerOf = (status, headers) => ({ status, headers });
 
-/** The last value of each series. @param {Push[]} pushes */
+/** @typedef {{attributes: Array<{key: string, value: {stringValue: string}}>, asDouble: number, count: string, sum: number, bucketCounts: string[]}} Point */
+
+/** The last value of each series. @param {Push[]} pushes @returns {Map<string, number>} */
 function lastOf(pushes) {
-  /** @type {Map<string, any>} */
   const series = new Map();
   for (const { text } of pushes)
     for (const { name, sum, gauge, histogram } of JSON.parse(text).resourceMetrics[0].scopeMetrics[0].metrics)
-      for (const point of (sum ?? gauge ?? histogram).dataPoints) {
-        const labels = point.attributes.map((/** @type {any} */ { key, value }) => `${key}=${value.stringValue}`);
-        series.set(`${name} ${labels.join(' ')}`.trim(), point);
+      for (const point of /** @type {Point[]} */ ((sum ?? gauge ?? histogram).dataPoints)) {
+        const labels = Object.fromEntries(point.attributes.map(({ key, value }) => [key, value.stringValue]));
+        /** @param {string} behind @param {number} value */
+        const set = (behind, value) => series.set(seriesName(`${name}${behind}`, labels), value);
+        if (histogram === undefined) set('', point.asDouble);
+        else {
+          set('_count', Number(point.count));
+          set('_sum', point.sum);
+          assert.equal(sumOf(point.bucketCounts.map(Number)), Number(point.count), name);
+        }
       }
   return series;
 }
 
-/** Every counter and histogram is what the run file has. @param {any} run @param {Push[]} pushes @param {string} [labels] */
-function assertPushed(run, pushes, labels = '') {
-  const series = lastOf(pushes);
-  const { counts, failures, intervals } = run;
-  /** @param {(row: any) => number} figure */
-  const sum = (figure) => sumOf(intervals.map(figure));
-  const ours = sum(({ blocks }) => blocks.ours);
-  const expected = {
-    stress_operations_scheduled_total: counts.scheduled,
-    stress_operations_started_total: counts.started,
-    stress_operations_dropped_total: counts.dropped,
-    'stress_operations_total outcome=verified': counts.verified,
-    'stress_operations_total outcome=failed': counts.failed,
-    'stress_operations_total outcome=timed_out': counts.timedOut,
-    'stress_operations_total outcome=abandoned': counts.abandoned,
-    ...Object.fromEntries(
-      Object.entries(failures).map(([code, count]) => [`stress_failures_total code=${code}`, count]),
-    ),
-    stress_blocks_total: sum(({ blocks }) => blocks.count),
-    'stress_block_transactions_total ours=true': ours,
-    'stress_block_transactions_total ours=false': sum(({ blocks }) => blocks.transactions) - ours,
-    stress_block_gas_used_total: sum(({ blocks }) => blocks.gasUsed),
-    stress_block_fullness_total: sum(({ blocks }) => blocks.fullnessSum),
-    stress_connections_opened_total: sum(({ probes }) => probes.connections.opened),
-    stress_connections_reused_total: sum(({ probes }) => probes.connections.reused),
-    stress_process_cpu_seconds_total: sum(({ probes }) => probes.self.cpuUs) / 1e6,
-    stress_gc_seconds_total: sum(({ probes }) => probes.loop?.gcUs ?? 0) / 1e6,
-  };
-  const counters = [...series].filter(([name]) => /^\w+_total\b/.test(name));
-  const named = Object.entries(expected).map(([name, value]) => {
-    const [family, ...more] = name.split(' ');
-    return /** @type {const} */ ([`${family} ${[labels, ...more].filter(Boolean).join(' ')}`.trim(), value]);
-  });
-  assert.deepEqual(counters.map(([name]) => name).sort(), named.map(([name]) => name).sort());
-  for (const [name, value] of named) assertNear(series.get(name).asDouble, value, 1e-9, name);
-  for (const [family, key] of Object.entries({ stress_latency_seconds: 'latency', stress_lag_seconds: 'lag' })) {
-    const { count, bucketCounts, sum: seconds } = series.get(`${family} ${labels}`.trim());
-    assert.equal(
-      Number(count),
-      sum((row) => row[key].count),
-      family,
-    );
-    assert.equal(sumOf(bucketCounts.map(Number)), Number(count), family);
-    assertNear(seconds, sum((row) => row[key].sumUs) / 1e6, 1e-9, family);
-  }
-}
-
-const LINE = /^WARN: (.*) pushes to http:\/\/127\.0\.0\.1:\d+\/v1\/metrics failed, and (.*)$/m;
+const LINE = /^WARN: (.*) pushes to http:\/\/127\.0\.0\.1:\d+\/v1\/metrics failed, (.*)$/m;
 
 describe('--push', { concurrency: 2 }, () => {
   test('every counter is that of the run file, with the labels; the secrets are nowhere', async (t) => {
@@ -131,7 +92,7 @@ describe('--push', { concurrency: 2 }, () => {
       const basic = `Basic ${Buffer.from('me:pass-word').toString('base64')}`;
       assert.deepEqual([authorization, key, tenant, type], [basic, 'key-of-mine', 'tenant-1', 'application/json']);
     }
-    assertPushed(run, taken, 'branch=main pr=7');
+    assertSums(run, lastOf(taken), { branch: 'main', pr: '7' });
     assert.deepEqual(run.config.label, ['branch=main', 'pr=7']);
     assert.doesNotMatch(JSON.stringify(run) + stdout, /pass-word|key-of-mine/);
   });
@@ -141,7 +102,7 @@ describe('--push', { concurrency: 2 }, () => {
     const { stderr } = await runOf(t, `-d 1s --push ${url}`, { chain, threads: 2 });
     const [, count, rest] = LINE.exec(stderr) ?? assert.fail(stderr);
     assert.equal(count.split(' ')[0], String(asked.length));
-    assert.match(rest, /^the final figures are missing there: HTTP 401; credentials are given in STRESS_PUSH_URL/);
+    assert.match(rest, /^that of the final figures too: HTTP 401; credentials are given in STRESS_PUSH_URL/);
   });
 
   test('413: the parts arrive, and add up to the whole', async (t) => {
@@ -149,7 +110,7 @@ describe('--push', { concurrency: 2 }, () => {
     const { run, stderr } = await runOf(t, `-d 1s --push ${url}`, { chain, threads: 2 });
     assert.doesNotMatch(stderr, LINE);
     assert.ok(asked.length > taken.length);
-    assertPushed(run, taken);
+    assertSums(run, lastOf(taken));
   });
 
   test('429, then 200: the figures arrive; a redirect is not followed', async (t) => {
@@ -161,7 +122,7 @@ describe('--push', { concurrency: 2 }, () => {
       return count % 2 === 0 ? answerOf(429, { 'retry-after': '1' }) : answerOf(200);
     });
     const { run, stderr } = await runOf(t, `-d 1s --push ${url}`, { chain, threads: 2 });
-    assertPushed(run, taken);
+    assertSums(run, lastOf(taken));
     assert.match(stderr, /failed, and the final figures arrived: /);
     assert.equal(other.asked.length, 0);
   });
@@ -170,7 +131,7 @@ describe('--push', { concurrency: 2 }, () => {
     const { url, asked } = await receiverOf(t, () => null);
     const { run, stderr } = await runOf(t, `-d 1s --push ${url}`, { chain, threads: 2 });
     assert.ok(Date.parse(run.endedAt) - Date.parse(run.startedAt) < 8000);
-    assert.match(LINE.exec(stderr)?.[2] ?? stderr, /^the final figures are missing there: no answer/);
+    assert.match(LINE.exec(stderr)?.[2] ?? stderr, /^that of the final figures too: no answer/);
     assert.ok(asked.length > 0);
   });
 

@@ -129,6 +129,11 @@ for (const option of OPTIONS) {
           await refusal(command, [given(option), given(option)]),
           `${label} is given 2 times: once is enough`,
         );
+      else if (option.isSecret)
+        assert.equal(
+          await refusal(command, [given(option)], { [variable]: 'Authorization: secret' }),
+          `${label} and ${variable} are both given: give all headers in ${variable}`,
+        );
     });
 
     it('is refused with a value that it does not take, from wherever that comes', async () => {
