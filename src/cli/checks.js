@@ -149,7 +149,9 @@ function* sweepProblems({ find, axes, alike }) {
 }
 
 /** @param {LoadConfig} load */
-function* paceProblems({ gasPerSecond, stages, warmupMs, iterations }) {
+function* paceProblems({ gasPerSecond, maxBaseFeeWei, stages, warmupMs, iterations }) {
+  if (gasPerSecond !== null && maxBaseFeeWei !== null)
+    yield '--rate in gas and --max-base-fee exclude each other: the gas of an operation is measured in a warm-up without pauses';
   if (gasPerSecond !== null && iterations !== null)
     yield '--rate in gas and --iterations exclude each other: the warm-up, which measures the gas of an operation, has no iterations';
   if (gasPerSecond !== null && warmupMs !== 'auto')
@@ -159,7 +161,7 @@ function* paceProblems({ gasPerSecond, stages, warmupMs, iterations }) {
 }
 
 /** Options of submissions. */
-const SENDING = Object.freeze(['batch', 'send-rpc']);
+const SENDING = Object.freeze(['batch', 'send-rpc', 'pool-target', 'max-base-fee']);
 
 /** @param {StudyConfig} study */
 function* templateProblems({ files }) {

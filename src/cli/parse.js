@@ -150,6 +150,13 @@ export function amount(usual) {
   });
 }
 
+/** Transactions, or blocks of them. */
+export const poolTarget = matching(
+  /^([1-9]\d{0,6})(blocks?)?$/,
+  'a number of transactions such as 500, or of blocks such as 2blocks',
+  whole,
+);
+
 /** @param {string} example @param {readonly string[]} schemes */
 function urlOf(example, schemes) {
   return (/** @type {string} */ text) => {

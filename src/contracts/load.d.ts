@@ -26,6 +26,7 @@ import type {
   LoopReading,
   OutcomeCounts,
   IntervalRow,
+  Phase,
   ReorgEvent,
   Reorgs,
   RunFile,
@@ -99,6 +100,9 @@ export type LoadConfig = LoadSize & {
   workers: number;
   iterations: number | null;
   thinkTimeMs: number;
+  /** a number of transactions, or of blocks that they fill, as 500 or 2blocks */
+  poolTarget: string | null;
+  maxBaseFeeWei: bigint | null;
 };
 
 /** What an operation does. It goes to worker threads as it is. */
@@ -327,11 +331,20 @@ export type Engine<Ledger> = {
   snapshot: (nowUs: number, endsInterval: boolean, hasFigures?: boolean) => Promise<Snapshot>;
   /** takes gas that is not of an operation from the budget (--max-spend); negative: gives it back; false: there is too little */
   charge: (wei: bigint) => Promise<boolean>;
+  pace: (pace: Pace) => void;
   /** starts no more operations; the window ends at nowUs */
   stop: (nowUs: number) => void;
   /** waits for the operations in flight, and abandons the rest after the time limit or on abort */
   drain: (timeoutMs: number, signal: AbortSignal) => Promise<Ledger>;
   close: () => Promise<void>;
+};
+
+/** What may be started (--pool-target, --max-base-fee). */
+export type Pace = {
+  /** nothing is due, and a schedule goes on later where it was */
+  isPaused: boolean;
+  /** null: as it was; depth: transactions in the pool; null: those of each thread */
+  pool: { target: number; depth: number | null } | null;
 };
 
 export type Snapshot = {
@@ -484,6 +497,8 @@ export type OpenOptions = {
   /** number of operations that start at once */
   firstOperations: number;
   isMix: boolean;
+  /** of a transaction, estimated; null: plain calls */
+  gasPerOperation: bigint | null;
   /** a thread beside the load; its module, its task, and what it posts */
   openThread: (module: URL, task: object, onMessage: (message: unknown) => void) => SideThread;
   /** ends early with the run */
@@ -528,13 +543,18 @@ export type SideThread = {
 export type RunObserver = Pick<Observer, 'block' | 'status'> & {
   /** of its sides in the threads: plain data; absent: it has none there */
   plan?: unknown;
-  /** charge: of the engine */
-  begin?: (run: { warnOf: Warn; warnOnce: Warn; charge: (wei: bigint) => Promise<boolean> }) => void;
+  /** charge and pace: of the engine */
+  begin?: (run: {
+    warnOf: Warn;
+    warnOnce: Warn;
+    charge: (wei: bigint) => Promise<boolean>;
+    pace: (pace: Pace) => void;
+  }) => void;
   /** from its side in a thread */
   message?(message: unknown): void;
   snapshot?: (snapshot: Snapshot) => void;
   /** its members of the row of the interval that has ended */
-  row?: () => Partial<IntervalRow>;
+  row?: (phase: Phase) => Partial<IntervalRow>;
   /** the load is over, the audit follows */
   drained?(facts: unknown): Promise<void> | void;
   /** after the audit */

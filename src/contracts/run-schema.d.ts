@@ -118,6 +118,8 @@ export type RunFile = {
   audit: AuditReport | null;
   /** With --check consistency: what comparing answers of the endpoints found; null when there is no result. */
   consistency?: Consistency | null;
+  /** With --pool-target or --max-base-fee: how the load was held back in the window. */
+  pace?: PaceFacts;
   /** With --refill-below: what the funder paid to wallets during the load, by receipts. */
   refills?: { transactions: number; payments: number; valueWei: string; gasWei: string };
   /** Fees, in wei; what moves between wallets of the run is not spent, and value that transactions of a workload send away is not counted. */
@@ -172,6 +174,8 @@ export type RunConfig = {
   iterations?: number | null;
   /** Operations of a wallet at the same time. */
   inFlight?: number | null;
+  poolTarget?: string | null;
+  maxBaseFeeWei?: string | null;
   thinkTimeMs?: number | null;
   intervalMs?: number | null;
   confirmations?: number | null;
@@ -429,6 +433,8 @@ export type IntervalRow = {
   endMs: number;
   /** With --check consistency: contradictions found in the interval, by code. */
   violations?: Record<string, number>;
+  /** With --pool-target or --max-base-fee. */
+  pace?: { pausedMs: number; depth?: PoolDepth };
   /** Only where at its end no look at the chain had been answered for a while. */
   silence?: { ms: number; words: string };
   /** What happened in it. */
@@ -460,6 +466,9 @@ export type IntervalRow = {
 
 /** Before the window, inside it, or after it, when no new operations are started. */
 export type Phase = 'warmup' | 'load' | 'drain';
+
+/** Transactions in the pool of the node (txpool_status: pending and queued), ten times a second. */
+export type PoolDepth = { samples: number; near: number; sum: number; min: number; max: number };
 
 /** The same of what is in blocks. Absent for plain calls, the drain, and in files of release 0.2.0. */
 export type BlockRates = { blocks: number; transactions: number; ours: number; gas: number };
@@ -753,6 +762,18 @@ export type Consistency = {
 };
 
 export type Violation = { endpoint: string; at: string; words: string; commands: Array<string> };
+
+/** With --pool-target or --max-base-fee: how the load was held back in the window. */
+export type PaceFacts = {
+  /** Transactions to keep in the pool. */
+  poolTarget: number | null;
+  depth: PoolDepth | null;
+  maxBaseFeeWei: string | null;
+  /** Of --max-base-fee. */
+  pauses: number;
+  /** How long they took. What was asked for and achieved per second is of the time without them. */
+  pausedMs: number;
+};
 
 /** Fees, in wei; what moves between wallets of the run is not spent, and value that transactions of a workload send away is not counted. */
 export type Spending = {

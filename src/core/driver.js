@@ -4,7 +4,7 @@ import { Operation } from './operation.js';
 import { Queue } from './queue.js';
 
 /**
- * @import { Clock, Sample } from '../contracts/load.d.ts'
+ * @import { Clock, Pace, Sample } from '../contracts/load.d.ts'
  * @import { Recorder } from '../stats/recorder.js'
  * @import { FeeBudget, Reservation } from './budget.js'
  * @import { Account } from './nonces.js'
@@ -82,8 +82,15 @@ export class Driver {
   #left;
   /** Started or dropped. */
   #scheduled = 0;
-  #startUs = 0;
+  /** Later by the pauses so far. Infinity: not started. */
+  #startUs = Infinity;
   #endUs = Infinity;
+  /** Operations that may still be started (--pool-target). */
+  #room = Infinity;
+  /** Submissions in flight. */
+  #submitting = 0;
+  /** Since when nothing is due (--max-base-fee). @type {number | null} */
+  #pausedAtUs = null;
   #isPumpDue = false;
   #isHalted = false;
   #halt = new AbortController();
@@ -143,6 +150,24 @@ export class Driver {
     this.#pumpSoon();
   }
 
+  /** @param {Pace} pace */
+  setPace({ isPaused, pool }) {
+    const nowUs = this.options.clock.nowUs();
+    if (isPaused && this.#pausedAtUs === null) {
+      this.catchUp();
+      this.#pausedAtUs = nowUs;
+    } else if (!isPaused && this.#pausedAtUs !== null) {
+      this.#startUs += nowUs - this.#pausedAtUs;
+      this.#pausedAtUs = null;
+    }
+    if (pool !== null) {
+      const depth = pool.depth ?? this.live.size - this.#submitting;
+      // What is being submitted will be in the pool.
+      this.#room = Math.max(0, Math.round(pool.target - depth - this.#submitting));
+    }
+    this.#pumpSoon();
+  }
+
   /** Starts or drops what is due by now, in this turn. */
   catchUp() {
     if (this.options.pacer.isOpen) this.#pump(Infinity);
@@ -184,7 +209,7 @@ export class Driver {
   /** @param {number} most operations to start in this turn */
   #pump(most = STARTS_PER_TURN) {
     const { clock, pacer, recorder } = this.options;
-    for (let started = 0; !this.#isHalted && this.#left > 0;) {
+    for (let started = 0; this.#mayStart();) {
       if (started === most) return this.#pumpSoon();
       const nowUs = clock.nowUs();
       const dueUs = pacer.isOpen ? this.#startUs + pacer.dueUs(this.#scheduled) : nowUs;
@@ -200,6 +225,10 @@ export class Driver {
         started += 1;
       }
     }
+  }
+
+  #mayStart() {
+    return !this.#isHalted && this.#left > 0 && this.#room > 0 && this.#pausedAtUs === null;
   }
 
   /** @param {number} dueUs @param {number} nowUs */
@@ -251,6 +280,8 @@ export class Driver {
     seat.submitting += 1;
     seat.left -= 1;
     this.#left -= 1;
+    this.#submitting += 1;
+    this.#room -= 1;
     this.live.add(operation);
     recorder.start(account.position, instants.intendedAtUs, instants.startedAtUs);
     run(operation);
@@ -260,6 +291,7 @@ export class Driver {
   #onSubmitted = ({ account }) => {
     const seat = this.seatOf(account);
     seat.submitting -= 1;
+    this.#submitting -= 1;
     if (seat.waitingStarts === 0) return;
     seat.waitingStarts -= 1;
     this.rearm(account, 1);

@@ -19,7 +19,7 @@ import { Lookups, MAX_SUBMISSIONS, RetryPolicy, Submissions, lookUp } from './su
 
 /**
  * @import { Block, Fee, Fees, InclusionDetector, Reorg, Rpc, SeenBlock, Sighting, Signer, ThreadStats } from '../contracts/chain.d.ts'
- * @import { Clock, Engine, EngineConfig, EngineReport, ObserverTools, LoadPlan, Schedule, Snapshot, SpreadReport, TransactionWorkload, Workload } from '../contracts/load.d.ts'
+ * @import { Clock, Engine, EngineConfig, EngineReport, ObserverTools, LoadPlan, Pace, Schedule, Snapshot, SpreadReport, TransactionWorkload, Workload } from '../contracts/load.d.ts'
  * @import { EngineStats, ReorgEvent, Resubmissions } from '../contracts/run-file.d.ts'
  * @import { DetectorRow } from '../inclusion/index.js'
  * @import { DriverOptions } from './driver.js'
@@ -263,6 +263,11 @@ export class ThreadEngine {
   /** @param {bigint} wei */
   async charge(wei) {
     return this.#budget === null || this.#budget.charge(wei);
+  }
+
+  /** @param {Pace} pace */
+  pace(pace) {
+    this.#driver.setPace(pace);
   }
 
   /** @param {number} nowUs @param {boolean} endsInterval @param {boolean} [hasFigures] @returns {Promise<Snapshot>} */

@@ -78,6 +78,7 @@ export function mixEngines(engines) {
     snapshot: async (...given) =>
       (await all((engine) => engine.snapshot(...given))).reduce((a, b) => merge(SNAPSHOT, a, b)),
     charge: (wei) => engines[0].charge(wei),
+    pace: (pace) => engines[0].pace(pace),
     stop: (nowUs) => void all((engine) => engine.stop(nowUs)),
     // The ledger of the transactions.
     drain: async (timeoutMs, signal) => (await all((engine) => engine.drain(timeoutMs, signal)))[0],

@@ -27,7 +27,7 @@ import { createEngine } from './workers.js';
 
 /**
  * @import { DevChain, Rpc, SeenBlock } from '../contracts/chain.d.ts'
- * @import { Clock, CommonStart, Config, Log, Stop, RunContext, WalletPayments, Workload } from '../contracts/load.d.ts'
+ * @import { Clock, CommonStart, Config, Log, Pace, Stop, RunContext, WalletPayments, Workload } from '../contracts/load.d.ts'
  * @import { Closed, Output } from '../contracts/output.d.ts'
  * @import { AuditReport, RunFile } from '../contracts/run-file.d.ts'
  * @import { Endpoints } from '../chain/endpoints.js'
@@ -207,7 +207,8 @@ async function prepare(config, context, opened) {
 
   // Workers open their own connections.
   if (own.load.workers > 1) await endpoints.closeIdle();
-  const listening = { rpc, ready, ratePerSecond, isOpenLoop: schedule !== null, openThread, before };
+  const gasPerOperation = workload.kind === 'transaction' ? workload.gas.likely.perOperation : null;
+  const listening = { rpc, ready, ratePerSecond, gasPerOperation, isOpenLoop: schedule !== null, openThread, before };
   const { onBlock, ...listeners } = await listenersOf(config, context, listening);
   const { observers } = listeners;
   // From now on only the thread that refills has the key.
@@ -242,7 +243,7 @@ async function prepare(config, context, opened) {
  * What listens to the load in this thread.
  * @param {Config} config
  * @param {Pick<RunContext, 'clock' | 'stop'>} context
- * @param {{rpc: Rpc, ready: Ready, ratePerSecond: number | null, isOpenLoop: boolean, openThread: SideThreads['open'], before: Balance}} load
+ * @param {{rpc: Rpc, ready: Ready, ratePerSecond: number | null, gasPerOperation: bigint | null, isOpenLoop: boolean, openThread: SideThreads['open'], before: Balance}} load
  */
 async function listenersOf(config, { clock, stop }, { ready, isOpenLoop, ...load }) {
   const observers = await RunObservers.open(config, {
@@ -385,6 +386,7 @@ function toolsOf(watch, { engine }) {
     warnOf: (/** @type {string} */ kind, /** @type {string} */ words) => watch.warnOf(kind, words),
     warnOnce: (/** @type {string} */ kind, /** @type {string} */ words) => watch.warnOnce(kind, words),
     charge: (/** @type {bigint} */ wei) => engine.charge(wei),
+    pace: (/** @type {Pace} */ pace) => engine.pace(pace),
   };
 }
 

@@ -14,7 +14,7 @@
  * @property {Schedule | null} schedule
  * @property {Share} share
  *
- * @typedef {'prepare' | 'start' | 'setWindow' | 'snapshot' | 'charge' | 'stop' | 'drain' | 'abort' | 'close'} Method
+ * @typedef {'prepare' | 'start' | 'setWindow' | 'snapshot' | 'charge' | 'pace' | 'stop' | 'drain' | 'abort' | 'close'} Method
  *
  * @typedef {{type: 'answer', id: number, result: unknown} | {type: 'block', block: SeenBlock} | {type: 'samples', samples: Sample[]} | {type: 'observed', name: string, message: unknown} | {type: 'stop', reason: StopReason, message: string | null}}
  *   WorkerMessage answer: to the request of that id; 0: it is ready

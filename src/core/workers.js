@@ -24,7 +24,7 @@ import { requestStop } from './stop.js';
 
 /**
  * @import { SeenBlock } from '../contracts/chain.d.ts'
- * @import { Clock, Engine, EngineConfig, LoadPlan, Sample, Schedule, Snapshot, SnapshotState, Stop, Workload } from '../contracts/load.d.ts'
+ * @import { Clock, Engine, EngineConfig, LoadPlan, Pace, Sample, Schedule, Snapshot, SnapshotState, Stop, Workload } from '../contracts/load.d.ts'
  * @import { Output } from '../contracts/output.d.ts'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { StressError } from '../errors.js'
@@ -313,6 +313,16 @@ class WorkerPool {
   async charge(wei) {
     for (const handle of this.#handles) if ((await handle.ask('charge', [wei])) === true) return true;
     return false;
+  }
+
+  /** Each has its part of what may be started. @param {Pace} pace */
+  pace({ isPaused, pool }) {
+    const { tasks, accounts } = this.#options;
+    this.#handles.forEach((handle, i) => {
+      const share = tasks[i].wallets.length / accounts.length;
+      const own = pool && { target: share * pool.target, depth: pool.depth && share * pool.depth };
+      void handle.ask('pace', [{ isPaused, pool: own }]);
+    });
   }
 
   /** @param {number} nowUs */

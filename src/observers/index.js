@@ -1,6 +1,7 @@
 import { consistency } from './consistency/index.js';
 import { gas } from './gas.js';
 import { ladder } from './ladder.js';
+import { pace } from './pace.js';
 import { refills } from './refills/index.js';
 
 /**
@@ -9,7 +10,7 @@ import { refills } from './refills/index.js';
  *
  * @import { SeenBlock } from '../contracts/chain.d.ts'
  * @import { Config, Observer, ObserverTools, OpenOptions, OperationIdentity, RemovedOperation, RunEnd, RunObserver, Sample, Snapshot, TransactionStatus } from '../contracts/load.d.ts'
- * @import { IntervalRow, RunFile } from '../contracts/run-file.d.ts'
+ * @import { IntervalRow, Phase, RunFile } from '../contracts/run-file.d.ts'
  *
  * @typedef {object} ObserverRow
  * @property {(config: Config, given: OpenOptions) => Promise<RunObserver | null>} open null: not asked for
@@ -17,7 +18,7 @@ import { refills } from './refills/index.js';
  */
 
 /** @type {Readonly<Record<string, ObserverRow>>} */
-const OBSERVERS = Object.freeze({ ladder, consistency, gas, refills });
+const OBSERVERS = Object.freeze({ ladder, consistency, gas, refills, pace });
 
 /**
  * Calls its observers one after the other. One that throws is detached: it hears nothing more, and the run file has a reason
@@ -175,10 +176,10 @@ export class RunObservers extends Listeners {
     this.tell((observer) => observer.snapshot?.(snapshot));
   }
 
-  /** Their members of the row of the interval that has ended. @returns {Partial<IntervalRow>} */
-  row() {
+  /** Their members of the row of the interval that has ended. @param {Phase} phase @returns {Partial<IntervalRow>} */
+  row(phase) {
     const row = {};
-    this.tell((observer) => Object.assign(row, observer.row?.()));
+    this.tell((observer) => Object.assign(row, observer.row?.(phase)));
     return row;
   }
 

@@ -3,7 +3,7 @@ import { LISTED_COUNTS, STAGES, censoredOf, figureOf, spreadPerSecond } from '..
 import { heldRate } from '../stats/growth.js';
 import { endpointsOf } from '../stats/recorder.js';
 import { countedWords, isPlain } from '../stats/sample.js';
-import { byCode, count, digits, percent, quantity, seconds } from '../text.js';
+import { byCode, count, counted, digits, percent, quantity, seconds } from '../text.js';
 import { boundedMs } from './format.js';
 import { tableOf } from './table.js';
 
@@ -29,6 +29,7 @@ export function overviewTable(run) {
         `${words.verified} per second of the window${hasCalls ? ', calls included' : ''}`,
     ],
     ...gasRateRow(run),
+    ...paceRows(run),
     ['attempts', count(counts.started), ''],
     ...(isOpenLoop || counts.dropped > 0 ? [droppedRow(run)] : []),
     [words.verified, count(counts.verified), ''],
@@ -81,6 +82,31 @@ function gasRateRow(run) {
   const per = gasPerOperation === null ? 'an estimated gas' : `${count(gasPerOperation)} gas`;
   const asked = `of ${digits(gasPerSecond / 1e6)} asked for: ${digits(perSecond)} operations per second of ${per}`;
   return [['Mgas/s', digits(own === null ? null : own / 1e6), asked]];
+}
+
+/** What held the load back. @param {RunFile} run @returns {string[][]} */
+function paceRows({ pace, window }) {
+  if (pace === undefined) return [];
+  const { poolTarget, depth, maxBaseFeeWei, pauses, pausedMs } = pace;
+  const rows = [];
+  if (poolTarget !== null) {
+    const [mean, near] = depth === null ? [null, null] : [depth.sum / depth.samples, depth.near / depth.samples];
+    const range =
+      depth === null || near === null
+        ? ''
+        : `; ${count(depth.min)} to ${count(depth.max)}, ${percent(near)} of the time within 20 %`;
+    rows.push(['pool', digits(mean), `transactions in the pool on average, of ${count(poolTarget)} asked for${range}`]);
+  }
+  if (maxBaseFeeWei !== null) {
+    const share = percent(window.durationMs === 0 ? 0 : pausedMs / window.durationMs);
+    const above = `the base fee was above ${digits(Number(maxBaseFeeWei) / 1e9)} gwei ${counted(pauses, 'time')}`;
+    rows.push([
+      'paused',
+      seconds(pausedMs),
+      `${share} of the window: ${above}; rates that were asked for and achieved are of the rest`,
+    ]);
+  }
+  return rows;
 }
 
 /** Drops in the window, as in thresholds and warnings. @param {RunFile} run @returns {string[]} */

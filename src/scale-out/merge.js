@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { IncompleteError, InputError } from '../errors.js';
 import { auditGaps, auditResult } from '../stats/audit-result.js';
 import { addUp, asJson } from '../stats/merge.js';
+import { dueMs } from '../stats/observed.js';
 import { conclude } from '../stats/run-file.js';
 import { zeroCounts } from '../stats/stats.js';
 import { VERDICTS } from '../stats/verdict.js';
@@ -191,8 +192,9 @@ function windowOf({ chosen: { headers }, common: { startMs, endMs, shares }, tot
     isSame ? Math.round(headers.reduce((sum, header, i) => sum + shares[i] * of(header), 0)) : null;
   const accepted = scaled(({ run }) => run.window.counts.accepted ?? 0);
   const included = scaled(({ run }) => run.window.counts.included ?? 0);
-  const rate = (/** @type {number | null} */ count) =>
-    count === null || durationMs === 0 ? null : (1000 * count) / durationMs;
+  /** @param {number | null} count @param {number} [lengthMs] */
+  const rate = (count, lengthMs = durationMs) => (count === null || lengthMs <= 0 ? null : (1000 * count) / lengthMs);
+  const due = dueMs(durationMs, total.sum);
   const includedOf = (/** @type {RunHeader} */ { run: { rates, window } }) =>
     ((rates.includedPerSecond ?? 0) * (rates.spreadMs ?? window.durationMs)) / 1000;
   const { originMs, series } = total.grid;
@@ -208,8 +210,13 @@ function windowOf({ chosen: { headers }, common: { startMs, endMs, shares }, tot
       counts: { scheduled, dropped, started, accepted, included, verified, failed, timedOut },
     },
     rates: {
-      askedPerSecond: isOpenLoop ? rate(scheduled) : null,
-      achievedPerSecond: isOpenLoop ? rate(scaled(({ achieved }) => achieved)) : null,
+      askedPerSecond: isOpenLoop ? rate(scheduled, due) : null,
+      achievedPerSecond: isOpenLoop
+        ? rate(
+            scaled(({ achieved }) => achieved),
+            due,
+          )
+        : null,
       attemptedPerSecond: rate(started),
       acceptedPerSecond: rate(accepted),
       includedPerSecond: isSame

@@ -1,4 +1,18 @@
-import { COUNTERS, first, histogram, listed, max, merge, onPage, sum, sumText, unknownIfAny } from './merge.js';
+import {
+  COUNTERS,
+  first,
+  histogram,
+  knownOf,
+  listed,
+  max,
+  merge,
+  min,
+  onPage,
+  sum,
+  sumOrMax,
+  sumText,
+  unknownIfAny,
+} from './merge.js';
 
 /**
  * The figures of observers: how the facts that threads hand over add up, how their members of run files are merged, and
@@ -31,9 +45,18 @@ export const FACTS = {
   },
 };
 
+/** Looks at the pool; near: those at which its depth was near the target. */
+export const DEPTH = { members: { samples: sum, near: sum, sum, min, max } };
+
+/** The part of the window in which operations were due: not in the pauses of --max-base-fee. @param {number} durationMs @param {Pick<RunFile, 'pace'>} run */
+export function dueMs(durationMs, { pace }) {
+  return durationMs - (pace?.pausedMs ?? 0);
+}
+
 /** Their members of the row of an interval. */
 export const OF_ROW = {
   violations: { each: onPage(sum, 'stress_violations_total', 'Contradictions found by --check, by code'), tag: 'code' },
+  pace: { members: { pausedMs: sumOrMax, depth: knownOf((a, b) => merge(DEPTH, a, b)) } },
 };
 
 /** Operations not in the chain are not known of an instance without an audit. */
@@ -63,6 +86,15 @@ export const OF_RUN = {
   },
   consistency: unknownIfAny((a, b) => merge(CONSISTENCY, a, b)),
   refills: { members: { transactions: sum, payments: sum, valueWei: sumText, gasWei: sumText } },
+  pace: {
+    members: {
+      poolTarget: first,
+      depth: knownOf((a, b) => merge(DEPTH, a, b)),
+      maxBaseFeeWei: first,
+      pauses: max,
+      pausedMs: max,
+    },
+  },
 };
 
 /** option: without it there is nothing of the figure; needs: in words. @type {ReadonlyArray<ScalarRow & {option: string, needs: string}>} */

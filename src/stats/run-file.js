@@ -3,6 +3,7 @@ import { cutShort, gasRateNotHeld, rateNotHeld, shortWindow } from './growth.js'
 import { addBlocks, noBlocks, statesGas } from './blocks.js';
 import { STAGES } from './figures.js';
 import { Distribution } from './histogram.js';
+import { dueMs } from './observed.js';
 import { groupJson, probesOf, stagesOf } from './stats.js';
 import { milliseconds } from '../text.js';
 import { checkThresholds, thresholdExit } from './thresholds.js';
@@ -183,13 +184,15 @@ function measuredRun(parts) {
 
 /** @param {RunParts} parts @param {BlockTotals} blocks of the window @returns {Rates} */
 function ratesOf(parts, blocks) {
-  const { stats, durationUs, ratesUs, isOpenLoop, inWindow } = parts;
+  const { stats, durationUs, ratesUs, isOpenLoop, inWindow, observed } = parts;
   const { window, inside } = stats;
   const rate = (/** @type {number} */ count) => (durationUs > 0 ? (1e6 * count) / durationUs : null);
+  const lengthMs = dueMs(durationUs / 1000, observed);
+  const dueRate = (/** @type {number} */ count) => (isOpenLoop && lengthMs > 0 ? (1000 * count) / lengthMs : null);
   const spreadRate = (/** @type {number} */ amount) => (ratesUs > 0 ? (1e6 * amount) / ratesUs : null);
   return {
-    askedPerSecond: isOpenLoop ? rate(window.scheduled) : null,
-    achievedPerSecond: isOpenLoop ? rate(inside.latency.count) : null,
+    askedPerSecond: dueRate(window.scheduled),
+    achievedPerSecond: dueRate(inside.latency.count),
     attemptedPerSecond: rate(window.started),
     acceptedPerSecond: rate(window.accepted),
     includedPerSecond: spreadRate(inWindow.included),

@@ -24,6 +24,8 @@ const PAUSED = 0.25;
 const NOTED = 0.1;
 /** More operations in flight than Little's law says, because arrivals and blocks are not even. */
 const MARGIN = 1.2;
+/** Share of --pool-target from which on the pool counts as kept. */
+const DEEP = 0.8;
 /** Share of a core from which on the node may be the limit. */
 const BUSY_NODE = 0.9;
 
@@ -55,6 +57,11 @@ const ROWS = Object.freeze([
     when: (f) => f.limitAnswers > 0 && f.limitedShare >= 0.25,
     evidence: (f) =>
       `${percent(f.limitedShare)} of ${isPlain(f.run) ? 'the time of all users' : 'the latency'} is waiting after ${whole(f.limitAnswers)} rate limits of the endpoint (HTTP 429, Retry-After, or an error that says so)`,
+  },
+  {
+    name: 'rate-bound',
+    when: (f) => f.heldBack !== null,
+    evidence: (f) => `${f.heldBack}`,
   },
   // All that was asked for was done: generator, wallets and node can do at least that, however busy they were.
   {
@@ -190,7 +197,7 @@ export const LIMIT_WORDS = {
   'port-bound': 'local ports were the limit',
   'endpoint-limited': 'a rate limit of the endpoint was the limit',
   'generator-bound': 'this generator was the limit',
-  'rate-bound': 'the rate asked for was the limit',
+  'rate-bound': 'the load asked for was the limit',
   'node-bound': 'the node was the limit',
   'concurrency-bound': 'the number of wallets was the limit',
   unknown: 'the limit is unknown',
@@ -249,6 +256,7 @@ function factsOf(run) {
   return {
     ...{ run, wallets, inFlight, slots: wallets * inFlight, noun: isPlain(run) ? 'users' : 'wallets' },
     down: endpointDown(run),
+    heldBack: heldBack(run),
     // Without these, calls may only have waited in the generator.
     isUnanswered: counts.verified < counts.started || run.generator.resubmissions.repeated > 0,
     // With several in flight more operations fail than wallets are empty.
@@ -335,6 +343,17 @@ const ENDED_BY_ENDPOINT = Object.freeze({
   chain_ended: 'the embedded chain ended in mid-run',
   endpoint_lost: 'the endpoint stopped answering',
 });
+
+/** By --max-base-fee or --pool-target. @param {RunFile} run @returns {string | null} */
+function heldBack({ pace, window }) {
+  if (pace === undefined) return null;
+  const { poolTarget, depth, pausedMs } = pace;
+  const pausedShare = pausedMs / window.durationMs;
+  if (pausedShare > PAUSED)
+    return `paused ${percent(pausedShare)} of the time, because the base fee was above --max-base-fee`;
+  if (poolTarget === null || depth === null || depth.sum / depth.samples < DEEP * poolTarget) return null;
+  return `the pool had ${whole(depth.sum / depth.samples)} transactions on average, and ${whole(poolTarget)} were asked for (--pool-target)`;
+}
 
 /** @param {RunFile} run */
 function endpointDown(run) {

@@ -212,19 +212,20 @@ function assertWindow(run) {
 }
 
 /** @param {RunFile} run */
-function assertRates({ window, rates, latency, config, counts, series }) {
+function assertRates({ window, rates, latency, config, counts, series, pace }) {
   const seconds = window.durationMs / 1000;
   const isOpen = (config.ratePerSecond ?? config.gasPerSecond ?? config.stages ?? null) !== null;
   const { scheduled, started, accepted } = window.counts;
-  const byRate = /** @type {Array<[number, number | null]>} */ ([
-    ...(isOpen ? [[scheduled, rates.askedPerSecond]] : []),
-    ...(isOpen ? [[latency.total.count - latency.censored.count, rates.achievedPerSecond]] : []),
-    [started, rates.attemptedPerSecond],
-    [accepted, rates.acceptedPerSecond],
+  const dueS = seconds - (pace?.pausedMs ?? 0) / 1000;
+  const byRate = /** @type {Array<[number, number | null, number]>} */ ([
+    ...(isOpen ? [[scheduled, rates.askedPerSecond, dueS]] : []),
+    ...(isOpen ? [[latency.total.count - latency.censored.count, rates.achievedPerSecond, dueS]] : []),
+    [started, rates.attemptedPerSecond, seconds],
+    [accepted, rates.acceptedPerSecond, seconds],
   ]);
-  for (const [count, rate] of byRate) {
-    if (seconds === 0) assert.equal(rate, null);
-    else assertNear((rate ?? NaN) * seconds, count, 1e-9);
+  for (const [count, rate, lengthS] of byRate) {
+    if (lengthS === 0) assert.equal(rate, null);
+    else assertNear((rate ?? NaN) * lengthS, count, 1e-9);
   }
   if (!isOpen) assert.equal(rates.askedPerSecond, null, 'a closed loop asks for no rate');
   assert.ok(rates.spreadMs <= window.durationMs);

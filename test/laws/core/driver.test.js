@@ -246,6 +246,44 @@ describe('Driver: open loop', () => {
     closed.driver.catchUp();
     assert.equal(closed.begun.length, 256);
   });
+
+  it('during a pause nothing is due, and the schedule goes on where it was', async () => {
+    const { driver, begun, intended, dropped, advance } = harness({ wallets: 100, schedule: at(10) });
+    driver.start(START_US, START_US + 2_000_000);
+    await advance(250);
+    driver.setPace({ isPaused: true, pool: null });
+    driver.setPace({ isPaused: true, pool: null });
+    await advance(1000);
+    driver.catchUp();
+    assert.equal(begun.length, 3);
+    driver.setPace({ isPaused: false, pool: null });
+    await advance(60);
+    assert.deepEqual(intended(), [0, 100_000, 200_000, 1_300_000]);
+    await advance(10_000);
+    assert.deepEqual([begun.length, dropped], [10, []], 'the window ends when it would have ended');
+  });
+});
+
+describe('Driver: a target for the pool', () => {
+  it('starts as many as the pool lacks, less those under way to it', async () => {
+    const { driver, begun } = harness({ wallets: 20 });
+    /** @param {number | null} depth */
+    const see = async (depth) => {
+      driver.setPace({ isPaused: false, pool: { target: 10, depth } });
+      await turn();
+      return begun.length;
+    };
+    await see(7);
+    assert.equal(begun.length, 0, 'not before the load');
+    driver.start(START_US, Infinity);
+    assert.equal(begun.length, 3);
+    assert.equal(await see(7), 3, 'three are being submitted');
+    begun.slice(0, 2).forEach((operation) => operation.endSubmission());
+    assert.equal(await see(9), 3);
+    assert.equal(await see(6), 6);
+    assert.equal(await see(12), 6);
+    assert.equal(await see(null), 10, 'without a depth what the node has taken of its own counts');
+  });
 });
 
 it('the drain waits for live operations, and no longer', async () => {

@@ -311,7 +311,7 @@ describe('the side of the load', () => {
       return { post: (message) => void posted.push(message), result, finish: () => result };
     });
     const warnOf = (/** @type {string} */ kind, /** @type {string} */ words) => void warnings.push(`${kind}: ${words}`);
-    refills.begin({ warnOf, warnOnce: warnOf, charge: async () => granted });
+    refills.begin({ warnOf, warnOnce: warnOf, charge: async () => granted, pace: () => {} });
     return { refills, posted, warnings, drain, post: (/** @type {any} */ message) => post(message) };
   }
 
@@ -367,6 +367,7 @@ it('without refills it is said when a tenth of the funds is left', async () => {
     warnOf: () => {},
     warnOnce: (kind, words) => void warnings.push(`${kind}: ${words}`),
     charge: async () => true,
+    pace: () => {},
   });
   for (const [wei, count] of /** @type {Array<[bigint, number]>} */ ([
     [90n, 0],

@@ -1,0 +1,166 @@
+import { POOL_STATUS, ask, headerAt } from '../chain/answers.js';
+import { RpcError, UsageError } from '../errors.js';
+import { DEPTH } from '../stats/observed.js';
+import { merge } from '../stats/merge.js';
+
+/**
+ * --pool-target and --max-base-fee: what is due depends on the chain. This is the side of the run, which looks at the pool
+ * and at the base fee; the threads start, or hold back, operations (Driver.setPace).
+ *
+ * @import { OpenOptions, RunObserver } from '../contracts/load.d.ts'
+ * @import { PaceFacts, PoolDepth } from '../contracts/run-file.d.ts'
+ * @import { ObserverRow } from './index.js'
+ */
+
+/** Between two looks at the pool. */
+const PERIOD_MS = 100;
+/** A depth that differs by less from the target is near it. */
+const NEAR = 0.2;
+
+/** @implements {RunObserver} */
+export class Pace {
+  #options;
+  /** The chain has no txpool_status: each thread takes its own pending transactions. */
+  #isOwn = false;
+  /** @type {number | null} */
+  #pausedAtUs = null;
+  /** Since the last row. @type {{pauses: number, pausedMs: number, depth: PoolDepth}} */
+  #current = nothing();
+  /** Of the window. */
+  #total = nothing();
+  #set = /** @type {(pace: {isPaused: boolean, pool: {target: number, depth: number | null} | null}) => void} */ (
+    () => {}
+  );
+
+  /** @param {Pick<OpenOptions, 'rpc' | 'clock' | 'stop'> & {target: number | null, maxBaseFeeWei: bigint | null, baseFeeWei: bigint | null, share: number}} options
+   *   share: of this instance in what the pool lacks */
+  constructor(options) {
+    this.#options = options;
+  }
+
+  /** @type {NonNullable<RunObserver['begin']>} */
+  begin({ pace, warnOnce }) {
+    const { target, baseFeeWei } = this.#options;
+    this.#set = pace;
+    if (baseFeeWei !== null) this.block({ baseFeeWei });
+    if (target === null) return;
+    this.#tell(0);
+    void this.#watch(warnOnce);
+  }
+
+  /** @param {number | null} depth null: that of the transactions of each thread */
+  #tell(depth) {
+    const { target, share } = this.#options;
+    const wanted = target === null ? null : depth === null ? share * target : depth + share * (target - depth);
+    this.#set({ isPaused: this.#pausedAtUs !== null, pool: wanted === null ? null : { target: wanted, depth } });
+  }
+
+  /** @param {{baseFeeWei: bigint | null}} block */
+  block({ baseFeeWei }) {
+    const { maxBaseFeeWei, clock } = this.#options;
+    if (maxBaseFeeWei === null || baseFeeWei === null) return;
+    const isPaused = baseFeeWei > maxBaseFeeWei;
+    if (isPaused === (this.#pausedAtUs !== null)) return;
+    this.#settle();
+    this.#pausedAtUs = isPaused ? clock.nowUs() : null;
+    if (isPaused) this.#current.pauses += 1;
+    this.#set({ isPaused, pool: null });
+  }
+
+  /** Adds the pause so far. */
+  #settle() {
+    if (this.#pausedAtUs === null) return;
+    const nowUs = this.#options.clock.nowUs();
+    this.#current.pausedMs += (nowUs - this.#pausedAtUs) / 1000;
+    this.#pausedAtUs = nowUs;
+  }
+
+  /** @param {(kind: string, words: string) => void} warnOnce */
+  async #watch(warnOnce) {
+    const { rpc, clock, stop } = this.#options;
+    while (!stop.drain.aborted) {
+      await clock.sleep(PERIOD_MS, stop.drain);
+      if (this.#isOwn) {
+        this.#tell(null);
+        continue;
+      }
+      try {
+        const { pending, queued } = await ask(rpc, POOL_STATUS, 'probe');
+        this.#add(pending + queued);
+        this.#tell(pending + queued);
+      } catch (error) {
+        // Without an answer nothing more is started.
+        if (!(error instanceof RpcError)) continue;
+        this.#isOwn = true;
+        warnOnce(
+          'pool',
+          'the node does not serve txpool_status: --pool-target counts the transactions of this run only',
+        );
+      }
+    }
+  }
+
+  /** @param {number} depth */
+  #add(depth) {
+    const target = Number(this.#options.target);
+    const near = Math.abs(depth - target) <= NEAR * target ? 1 : 0;
+    this.#current.depth = merge(DEPTH, this.#current.depth, { samples: 1, near, sum: depth, min: depth, max: depth });
+  }
+
+  /** @type {NonNullable<RunObserver['row']>} */
+  row(phase) {
+    this.#settle();
+    const { pauses, pausedMs, depth } = this.#current;
+    this.#current = nothing();
+    if (phase === 'load') {
+      this.#total.pauses += pauses;
+      this.#total.pausedMs += pausedMs;
+      this.#total.depth = merge(DEPTH, this.#total.depth, depth);
+    }
+    return { pace: { pausedMs, ...(depth.samples > 0 && { depth }) } };
+  }
+
+  /** @returns {ReturnType<RunObserver['describe']>} */
+  describe() {
+    const { target, maxBaseFeeWei } = this.#options;
+    const { pauses, pausedMs, depth } = this.#total;
+    /** @type {PaceFacts} */
+    const pace = {
+      poolTarget: target,
+      depth: depth.samples === 0 ? null : depth,
+      maxBaseFeeWei: maxBaseFeeWei === null ? null : String(maxBaseFeeWei),
+      pauses,
+      pausedMs,
+    };
+    /** @type {Record<string, string>} */
+    const unmeasured = {};
+    if (target === null) unmeasured['/pace/poolTarget'] = unmeasured['/pace/depth'] = '--pool-target was not given';
+    else if (pace.depth === null) unmeasured['/pace/depth'] = 'the node did not answer txpool_status in the window';
+    if (maxBaseFeeWei === null) unmeasured['/pace/maxBaseFeeWei'] = '--max-base-fee was not given';
+    return { members: { pace }, unmeasured };
+  }
+}
+
+function nothing() {
+  return { pauses: 0, pausedMs: 0, depth: { samples: 0, near: 0, sum: 0, min: Infinity, max: 0 } };
+}
+
+/** @type {ObserverRow} */
+export const pace = {
+  open: async ({ load: { poolTarget, maxBaseFeeWei }, instance }, { rpc, clock, stop, gasPerOperation }) => {
+    if (poolTarget === null && maxBaseFeeWei === null) return null;
+    const header = await ask(rpc, headerAt('latest'), 'setup');
+    const { baseFeeWei = null, gasLimit = null } = header ?? {};
+    if (maxBaseFeeWei !== null && baseFeeWei === null)
+      throw new UsageError(`the blocks of ${rpc.display} have no base fee (EIP-1559): leave out --max-base-fee`);
+    const isInBlocks = poolTarget !== null && /block/.test(poolTarget);
+    if (isInBlocks && (gasLimit === null || gasPerOperation === null))
+      throw new UsageError(
+        `the blocks of ${rpc.display} state no gas limit: give --pool-target as a number of transactions`,
+      );
+    const perUnit = isInBlocks ? Number(gasLimit) / Number(gasPerOperation) : 1;
+    const target = poolTarget === null ? null : Math.max(1, Math.floor(parseInt(poolTarget, 10) * perUnit));
+    const share = 1 / (instance.instances ?? 1);
+    return new Pace({ rpc, clock, stop, target, maxBaseFeeWei, baseFeeWei, share });
+  },
+};

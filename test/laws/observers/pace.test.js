@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { RpcError } from '../../../src/errors.js';
+import { RunObservers } from '../../../src/observers/index.js';
+import { createFakeClock } from '../../helpers/clock.js';
+
+/** @import { Pace } from '../../../src/contracts/load.d.ts' */
+
+const GWEI = 10n ** 9n;
+
+/**
+ * @param {{poolTarget?: string, maxBaseFeeWei?: bigint, instances?: number}} options
+ * @param {{depths?: Array<number | Error>, baseFeePerGas?: string | null, gasLimit?: string, gasPerOperation?: bigint}} [chain] depths: of the pool, at each look
+ */
+async function opened(
+  { poolTarget, maxBaseFeeWei, instances },
+  { depths = [], baseFeePerGas = '0x3b9aca00', gasLimit, gasPerOperation = 21_000n } = {},
+) {
+  const clock = createFakeClock();
+  const stop = { drain: new AbortController().signal };
+  const header = { number: '0x1', hash: `0x${'1'.repeat(64)}`, parentHash: `0x${'0'.repeat(64)}`, timestamp: '0x1' };
+  const call = async (/** @type {string} */ method) => {
+    if (method !== 'txpool_status') return { ...header, gasUsed: '0x0', transactions: [], gasLimit, baseFeePerGas };
+    const depth = depths.length > 1 ? depths.shift() : depths[0];
+    if (depth instanceof Error) throw depth;
+    return { pending: `0x${Number(depth).toString(16)}`, queued: '0x0' };
+  };
+  const load = { poolTarget: poolTarget ?? null, maxBaseFeeWei: maxBaseFeeWei ?? null, gasPerSecond: null };
+  const config = /** @type {any} */ ({
+    load,
+    instance: { instances: instances ?? null },
+    chain: {},
+    network: { check: [], ladder: [] },
+  });
+  const rpc = /** @type {any} */ ({ call, display: 'http://node' });
+  const given = { rpc, clock, stop, gasPerOperation, inclusion: null, before: { why: '' }, refill: null, wallets: [] };
+  const observers = await RunObservers.open(config, /** @type {any} */ (given));
+  /** @type {Pace[]} */
+  const told = [];
+  /** @type {string[]} */
+  const warned = [];
+  observers.begin({
+    warnOf: () => {},
+    warnOnce: (_, text) => void warned.push(text),
+    charge: async () => true,
+    pace: (pace) => void told.push(pace),
+  });
+  const block = (/** @type {bigint} */ baseFeeWei) => observers.block(/** @type {any} */ ({ baseFeeWei }));
+  const facts = () => observers.describe({}).members.pace;
+  return { observers, clock, told, warned, block, facts };
+}
+
+describe('--pool-target', () => {
+  it('tells the threads ten times a second what the pool has, and the run file how near it was', async () => {
+    const { observers, clock, told, facts } = await opened({ poolTarget: '100' }, { depths: [0, 79, 80, 120, 121] });
+    await clock.advance(500);
+    assert.deepEqual(
+      told.map(({ pool }) => [pool?.target, pool?.depth]),
+      [0, 0, 79, 80, 120, 121].map((depth) => [100, depth]),
+    );
+    observers.row('warmup');
+    assert.equal(facts()?.depth, null, 'the warm-up does not count');
+    await clock.advance(100);
+    assert.deepEqual(observers.row('load').pace, { pausedMs: 0, depth: depthOf([121]) });
+    await clock.advance(200);
+    observers.row('load');
+    assert.deepEqual(facts(), {
+      poolTarget: 100,
+      depth: depthOf([121, 121, 121]),
+      maxBaseFeeWei: null,
+      pauses: 0,
+      pausedMs: 0,
+    });
+  });
+
+  it('has as many transactions as fill the blocks, and an instance of several adds its share', async () => {
+    const chain = { depths: [100], gasLimit: '0x1e8480', gasPerOperation: 20_000n };
+    const { clock, told } = await opened({ poolTarget: '2blocks', instances: 4 }, chain);
+    await clock.advance(100);
+    assert.deepEqual(told.at(-1)?.pool, { target: 125, depth: 100 });
+  });
+
+  it('takes the transactions of this run where the node does not tell, with a warning', async () => {
+    const refused = new RpcError('txpool_status', -32601, 'no such method');
+    const { clock, told, warned } = await opened({ poolTarget: '100' }, { depths: [refused] });
+    await clock.advance(300);
+    assert.deepEqual(told.at(-1)?.pool, { target: 100, depth: null });
+    assert.equal(warned.length, 1);
+  });
+
+  it('is refused in blocks where they state no gas limit', () =>
+    assert.rejects(opened({ poolTarget: '1block' }), { code: 'usage', message: /no gas limit/ }));
+});
+
+describe('--max-base-fee', () => {
+  it('pauses above it, and counts the pauses of the window', async () => {
+    const { observers, clock, told, block, facts } = await opened({ maxBaseFeeWei: 2n * GWEI });
+    assert.deepEqual(told, [], 'the last block is cheap enough');
+    for (const [fee, ms] of /** @type {Array<[bigint, number]>} */ ([
+      [2n, 100],
+      [3n, 200],
+      [4n, 300],
+      [1n, 400],
+    ])) {
+      block(fee * GWEI);
+      await clock.advance(ms);
+    }
+    assert.deepEqual(
+      told.map(({ isPaused }) => isPaused),
+      [true, false],
+    );
+    assert.deepEqual(observers.row('load').pace, { pausedMs: 500 });
+    block(3n * GWEI);
+    await clock.advance(100);
+    observers.row('load');
+    await clock.advance(50);
+    observers.row('drain');
+    assert.deepEqual([facts()?.pauses, facts()?.pausedMs, facts()?.maxBaseFeeWei], [2, 600, '2000000000']);
+  });
+
+  it('pauses from the start where the latest block is dearer', async () => {
+    const { told } = await opened({ maxBaseFeeWei: GWEI / 2n });
+    assert.deepEqual(told, [{ isPaused: true, pool: null }]);
+  });
+
+  it('is refused on a chain without a base fee', () =>
+    assert.rejects(opened({ maxBaseFeeWei: GWEI }, { baseFeePerGas: null }), {
+      code: 'usage',
+      message: /have no base fee/,
+    }));
+});
+
+/** @param {number[]} depths */
+function depthOf(depths) {
+  const sum = depths.reduce((all, depth) => all + depth, 0);
+  return { samples: depths.length, near: 0, sum, min: Math.min(...depths), max: Math.max(...depths) };
+}
