@@ -4,13 +4,11 @@ import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import { connect } from 'node:net';
 import { describe, it } from 'node:test';
-import { UnavailableError } from '../../src/errors.js';
 import { isOwnHost } from '../../src/outputs/listen.js';
 import { createPrometheusOutput } from '../../src/outputs/prometheus.js';
 import { totalsOfBlock } from '../../src/stats/blocks.js';
 import { STAGES } from '../../src/stats/figures.js';
 import { freePort } from '../helpers/anvil.js';
-import { caught } from '../helpers/caught.js';
 import { readPage, valueOf } from '../helpers/prometheus-page.js';
 import { blockOf, distributionOf, readingsOf, rowOf } from '../helpers/samples.js';
 
@@ -213,21 +211,6 @@ describe('output prometheus', () => {
     assert.match(response.headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/);
     assert.deepEqual([response.status, (await fetch(url.replace('/metrics', '/'))).status], [200, 404]);
     assert.equal((await fetch(url, { method: 'POST' })).status, 405);
-  });
-
-  it('a port that is taken: one line that says so, and 69', async (t) => {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    t.after(() => server.close());
-    const { port } = /** @type {AddressInfo} */ (server.address());
-    const output = createPrometheusOutput(
-      /** @type {OutputOptions} */ (/** @type {unknown} */ ({ prometheus: { host: '127.0.0.1', port }, info: {} })),
-    );
-    const error = await caught(() => output.open?.());
-    assert.ok(error instanceof UnavailableError, String(error));
-    const text = `cannot listen on port ${port} of 127.0.0.1: the port is taken; give --prometheus another one`;
-    assert.deepEqual([error.exitCode, error.message], [69, text]);
-    await output.close?.();
   });
 
   it('close() frees the port, also during a request', { timeout: 10_000 }, async (t) => {

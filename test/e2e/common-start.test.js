@@ -8,7 +8,7 @@ import { setTimeout } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { readJson, startStress } from '../helpers/cli.js';
 import { assertRunFile } from '../helpers/run-file.js';
-import { SECOND_WISH_MS, nodeFor, runOf, startOf } from '../helpers/run-of.js';
+import { SECOND_WISH_MS, nodeFor, startOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /** @import { TestContext } from 'node:test' */
@@ -100,20 +100,6 @@ describe('a common start', { concurrency: 4 }, () => {
       assert.deepEqual([run.end, run.audit.exact, run.audit.wallets], ['duration', true, 5]);
       assert.ok(run.startedAt <= run.window.startedAt && run.window.startedAt <= run.endedAt);
     });
-  });
-
-  test('--start-at: met to the millisecond, without an index as well', async (t) => {
-    let startAt = '';
-    const words = '-t 3 -o 62 -d 700ms --start-at';
-    const { stdout, stderr, run } = await soonOrLater(6, (at) =>
-      runOf(t, `${words} ${(startAt = at)}`, { rpc: node.url, exit: null }),
-    );
-    assert.equal(run?.exitCode, 0, stderr);
-    assert.match(stdout, /^the load starts at \S+Z, in \d+\.\d s$/m);
-    assert.doesNotMatch(stdout, /STRESS_RESULT/, 'an instance that knows of no others');
-    assertBeganTogether(run);
-    const { index, start } = run.instance;
-    assert.deepEqual([index, start.at], [null, new Date(Math.round(Number(startAt) * 1000)).toISOString()]);
   });
 });
 

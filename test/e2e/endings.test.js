@@ -148,16 +148,6 @@ test('kill -9 of the chain during the set-up: exit 69, nothing left', async (t) 
   assert.doesNotMatch(stdout, /Summary/);
 });
 
-test('Ctrl-C while counters are being deployed: exit 130, nothing left', async (t) => {
-  const stress = start(t, FOR_EVER, { threads: 400, start: spawnOnTerminal });
-  await stress.waitFor(/its 400 wallets funded/);
-  /** @type {any} */ (stress).type(CTRL_C);
-  const { output } = await stress.end(130);
-  assert.match(output, /stress: interrupted during set-up/);
-  assert.doesNotMatch(output, /Summary/);
-  assert.doesNotMatch(output, STACK_TRACE);
-});
-
 for (const when of ['the chain is starting', 'the set-up waits for blocks that do not come'])
   test(`SIGINT while ${when}: exit 130, nothing left`, async (t) => {
     const isOnChain = when.startsWith('the set-up');

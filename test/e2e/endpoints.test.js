@@ -5,11 +5,10 @@ import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { anvilFor } from '../helpers/anvil.js';
 import { startFaultProxy } from '../helpers/fault-proxy.js';
-import { passOn, serve, serveMethods } from '../helpers/endpoint.js';
+import { passOn, serve } from '../helpers/endpoint.js';
 import { assertAgrees } from '../helpers/recompute.js';
 import { readRows } from '../helpers/rows.js';
 import { runOf, startOf, sumOf } from '../helpers/run-of.js';
-import { assertRefused } from '../helpers/table.js';
 
 /**
  * @import { TestContext } from 'node:test'
@@ -97,17 +96,6 @@ describe('several endpoints', { concurrency: false }, () => {
     assert.match(stdout, /^ {2}By endpoint +verified/m);
   });
 
-  test('one that hangs is left, and nothing that waits at it is lost', async (t) => {
-    const { a, b, stress, until, more, interrupted } = await startBetween(t, '--in-flight 2 --request-timeout 6s');
-    a.isHanging = true;
-    await stress.waitFor(/is down: no answer within 5 s; requests go to the other endpoints/);
-    const away = more(b, 40);
-    await until(() => b.submissions > away);
-    const { counts, audit, generator } = (await interrupted()).run;
-    assert.deepEqual([counts.failed, counts.timedOut, counts.abandoned, audit.exact], [0, 0, 0, true]);
-    assert.equal(generator.endpoints[0].left, 1);
-  });
-
   test('apart: read-back has the wait for the block at the endpoint that is read, and the rows its instant', async (t) => {
     const [a, b] = await Promise.all([startFaultProxy(anvil.url), startFaultProxy(anvil.url)]);
     await b.set({ kind: 'lag', blocks: 15 });
@@ -121,11 +109,5 @@ describe('several endpoints', { concurrency: false }, () => {
     assert.ok(Math.max(...waitsUs) > 150_000 && Math.min(...waitsUs) >= 0, `${waitsUs}`);
     assert.ok(Math.min(...waitsUs) < Math.max(...waitsUs) / 2, `${waitsUs}`);
     assert.ok(run.latency.stages.readBack.maxUs > 150_000 && run.audit.exact);
-  });
-
-  test('of different chains are refused', async (t) => {
-    const { url } = await serveMethods({ eth_chainId: '0x539' });
-    const says = `${anvil.url} and ${url} are chains 31337 and 1337: all --rpc endpoints must serve one chain`;
-    await assertRefused(t, [[`-t 3 -d 1s --rpc ${anvil.url} --rpc ${url}`, 77, says]]);
   });
 });

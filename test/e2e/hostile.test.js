@@ -9,12 +9,10 @@ import { describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { startAnvil } from '../helpers/anvil.js';
 import { spawnStress } from '../helpers/cli.js';
-import { SILENCE, serve } from '../helpers/endpoint.js';
+import { serve } from '../helpers/endpoint.js';
 import { temporaryFolder } from '../helpers/temporary.js';
-import { startWsServer } from '../helpers/ws-server.js';
 
 /**
- * @import { WsServerOptions } from '../helpers/ws-server.js'
  * @import { Socket } from 'node:net'
  * @import { TestContext } from 'node:test'
  */
@@ -45,7 +43,6 @@ const endless = (head, bytes, everyMs) => (/** @type {Socket} */ socket) => {
 };
 
 const HEAD = 'HTTP/1.1 200 OK\r\n';
-const CHUNK = `100000\r\n${' '.repeat(2 ** 20)}\r\n`;
 const PACKED = gzipSync(' '.repeat(10_000_000));
 
 /** Answers each request alike. @param {object} answer @param {(text: string) => string} [spoil] */
@@ -60,10 +57,6 @@ const ARRAYS = `${'['.repeat(4e5)}${']'.repeat(4e5)}}`;
 
 /** @type {Array<[string, (body: string) => Respond]>} */
 const HOSTILE = [
-  ['says nothing', () => SILENCE],
-  ['never ends its answer', () => endless(`${HEAD}Transfer-Encoding: chunked\r\n\r\n`, CHUNK, 1)],
-  ['never ends its answer, which says to be short', () => endless(`${HEAD}Content-Length: 60000\r\n\r\n`, ' ', 50)],
-  ['never ends its head', () => endless(HEAD, 'X', 50)],
   ['nests a million arrays', () => ({ body: `${'['.repeat(1e6)}${']'.repeat(1e6)}` })],
   ['nests a million objects in its result', alike({ result: 0 }, (text) => text.replaceAll('0}', OBJECTS))],
   ['nests a million arrays in its error', alike({ error: 0 }, (text) => text.replaceAll('0}', ARRAYS))],
@@ -165,33 +158,6 @@ describe('an endpoint that is hostile from the start', { concurrency: 2 }, () =>
     const { code, stderr } = await runAgainst(t, url);
     assert.equal(code, 0, stderr);
   });
-
-  for (const [what, act] of /** @type {Array<[string, WsServerOptions['onMessage']]>} */ ([
-    [
-      'closes its WebSocket with evil words',
-      ({ frame, socket }) => {
-        frame('close', Buffer.concat([Buffer.from([0x03, 0xf3]), Buffer.from(EVIL)]));
-        socket.end();
-      },
-    ],
-    [
-      'never ends its message',
-      ({ frame, socket }) => {
-        frame('text', ' ', false);
-        const timer = setInterval(() => socket.writableLength < 4_000_000 && frame('continuation', CHUNK, false), 1);
-        socket.on('close', () => clearInterval(timer));
-      },
-    ],
-    ['nests a million arrays as its id', ({ send }) => send(`{"id":${'['.repeat(1e6)}${']'.repeat(1e6)}}`)],
-    ['says nothing but objects', ({ send }) => send(`[${'{},'.repeat(1e7)}{}]`)],
-  ])) {
-    it(what, async (t) => {
-      const { port } = await startWsServer(t, { onMessage: act });
-      const { code, stderr } = await runAgainst(t, `ws://127.0.0.1:${port}`, ['--chain-id', '31337']);
-      assert.equal(code, 69, stderr);
-      assert.match(stderr, /^stress: .{10,400}\n$/);
-    });
-  }
 });
 
 /** More than the set-up of five wallets sends. */

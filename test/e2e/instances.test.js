@@ -101,20 +101,6 @@ async function collide(t, instances, more = '') {
   return results;
 }
 
-test('two instances with offsets 0 and 20 share a chain: both exact, not a single failure', async (t) => {
-  const instances = [instance(t, 0), instance(t, 20)];
-  for (const { run, stdout, stderr } of await Promise.all(instances.map((one) => start(t, one, '-d 2s').end()))) {
-    assert.equal(stderr, '');
-    const { started, verified, failed, timedOut, abandoned } = run.counts;
-    assert.deepEqual([run.failures, failed, timedOut, abandoned], [{}, 0, 0, 0]);
-    assert.ok(verified >= 20 && verified === started);
-    assert.deepEqual([run.audit.exact, run.audit.includedLate, run.audit.resolutions], [true, 0, []]);
-    assert.match(stdout, /audit +exact: 20 counters/);
-  }
-  const counters = instances.flatMap(({ contracts }) => Object.values(readJson(contracts).contracts));
-  assert.equal(new Set(counters).size, 40, 'a counter for each wallet');
-});
-
 test('an instance that starts over a slice in use: one of the two ends with 76 and proof', async (t) => {
   const [first, second] = [instance(t, 40), instance(t, 50)];
   // The pauses leave moments without a pending transaction, for which the set-up of the second one waits.

@@ -118,22 +118,6 @@ describe('stress merge', { concurrency: 2 }, () => {
     assert.match(both.stderr, /run files that were given twice, and count once: 4$/m);
   });
 
-  test('names a damaged line by its index, and leaves it out only when asked to', async () => {
-    const logs = Array.from({ length: INSTANCES }, (_, i) => readFileSync(join(made, `${i}.log`), 'utf8'));
-    const cut = logs.map((text, i) => (i === 2 ? text.replace(/("gzip":"[^"]{100})[^"]*/, '$1') : text)).join('');
-    const refused = await mergeFrom([], cut);
-    assert.equal(refused.code, 75);
-    assert.match(refused.stderr, /^stress: the result of instance 2 in standard input is damaged: .*--partial/m);
-    const { code, stdout } = await mergeFrom(['--partial', '--out', '-'], cut);
-    assert.equal(code, 0);
-    const { merged, partial, counts } = JSON.parse(stdout);
-    assert.deepEqual([partial, merged.missing, merged.damaged[0].index], [true, [2], 2]);
-    const others = runs.filter((_, i) => i !== 2).map((run) => run.counts.verified);
-    assert.equal(counts.verified, sumOf(others));
-    const nothing = await mergeFrom([], 'no such line\n');
-    assert.deepEqual([nothing.code, nothing.stdout], [65, '']);
-  });
-
   test('a killed instance is named, and what is unresolved of it', async (t) => {
     const folder = folderWith(t, 1, killed);
     const out = join(temporaryFolder(t), 'merged.json');
@@ -186,18 +170,6 @@ describe('stress merge', { concurrency: 2 }, () => {
     for (const args of [[folder], [...files, '--partial']]) {
       const { stdout } = await exited(76, ['merge', ...args]);
       assert.match(stdout, /audit +NOT EXACT/);
-    }
-  });
-
-  test('an error in the histograms of any file names that file', async (t) => {
-    for (const index of [0, 1]) {
-      // A histogram without values is not read, and on a slow machine an interval may have none.
-      const folder = folderWith(t, index, ({ intervals }) => {
-        const row = intervals.find((/** @type {any} */ { latency }) => latency.count > 0);
-        row.latency.hdr = 'AAAA';
-      });
-      const { stderr } = await exited(65, ['merge', folder]);
-      assert.match(stderr, new RegExp(`0000${index}-0\\.json has figures that cannot be read`));
     }
   });
 });

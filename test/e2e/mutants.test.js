@@ -5,9 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { pending, startMinedChain } from '../helpers/anvil.js';
-import { exited } from '../helpers/cli.js';
 import { DEV_WALLETS } from '../helpers/dev-wallets.js';
-import { startFaultProxy } from '../helpers/fault-proxy.js';
 import { mutant } from '../helpers/mutant.js';
 import { runOf, startOf } from '../helpers/run-of.js';
 
@@ -146,19 +144,6 @@ for (const [what, workers, isProof] of /** @type {Array<[keyof typeof FOREIGN, s
     if (isProof) assert.equal(end, 'foreign_sender', 'found while running, not at the end');
   });
 
-test('another sender sends an increment during the drain: exit 76, the wallet and the transaction', async (t) => {
-  const paused = await pausedRun(t, '');
-  paused.stress.child.kill('SIGTERM');
-  await paused.stress.waitFor(/^ +\d+\.\d s /m); // the only interval ends with the load
-  const hash = await sendFrom(paused.anvil, 2, 'pending', FOREIGN['an increment of its own counter'](paused.counter));
-  paused.miner.resume();
-  const { end, counts, failures, audit } = await accused(paused, hash);
-  assert.equal(end, 'terminated');
-  // What was in flight was drained all the same, but its count may have been one too high already.
-  assert.equal(counts.verified + (failures.wrong_count ?? 0), counts.started);
-  assert.equal(counts.started, audit.verified + audit.includedLate);
-});
-
 test('another sender replaces a pending transaction of this run: exit 76, the wallet and the transaction', async (t) => {
   const paused = await pausedRun(t, '-d 10m --drain-timeout 1s');
   const hash = await sendFrom(paused.anvil, 2, 'latest', FOREIGN['a plain transfer'](''));
@@ -168,37 +153,4 @@ test('another sender replaces a pending transaction of this run: exit 76, the wa
   const [replaced] = audit.resolutions;
   assert.deepEqual([replaced.walletIndex, replaced.fate], [2, 'replaced']);
   assert.equal(await paused.anvil.rpc('eth_getTransactionByHash', [replaced.hash]), null, 'ours will never be mined');
-});
-
-/** Transactions that wait in the pool for nonces before theirs, as a run that was killed leaves them. @param {Anvil} anvil */
-async function leaveQueued(anvil) {
-  for (const index of [0, 2]) {
-    const wallet = DEV_WALLETS.deriveChild(index);
-    for (const nonce of [4, 5, 8]) {
-      const request = { ...FOREIGN['a plain transfer'](''), type: 2, chainId: 31337, nonce, ...FEE };
-      await anvil.rpc('eth_sendRawTransaction', [await wallet.signTransaction(request)]);
-    }
-  }
-  assert.equal(Number((await anvil.rpc('txpool_status')).queued), 6);
-}
-
-test('transactions of before that wait for a missing nonce are mined before the load, which is exact', async (t) => {
-  const { anvil } = await startMinedChain(t);
-  await leaveQueued(anvil);
-  const { stdout } = await exited(0, ['--rpc', anvil.url, '-t', '3', '-d', '1s']);
-  assert.match(stdout, /^transactions of wallets 0, 2 in the node's pool wait for a missing nonce, .* are mined/m);
-  assert.match(stdout, /^ {2}audit +exact: 3 counters/m);
-  assert.equal(Number((await anvil.rpc('txpool_status')).queued), 0);
-});
-
-test('where the pool is not shown, they are not of this run when the load meets them: exit 76', async (t) => {
-  const { anvil } = await startMinedChain(t);
-  await leaveQueued(anvil);
-  const proxy = await startFaultProxy(anvil.url);
-  t.after(() => proxy.close());
-  await proxy.set({ kind: 'noMethod', methods: ['txpool_status', 'txpool_content', 'txpool_contentFrom'] });
-  const { stderr } = await exited(76, ['--rpc', proxy.url, '-t', '3', '-d', '10m']);
-  const accusation = /wallets (0|2|0, 2) sent a transaction that is not of this run: 0x\w{64} \(wallet [02], nonce 4\)/;
-  assert.match(stderr, accusation);
-  assert.match(stderr, /another run uses the same wallets, or left it in a pool before/);
 });

@@ -1,10 +1,9 @@
-/** Faults that pass, where nothing is measured: in the set-up, in the drain, in the audit; and reorgs that touch much. */
+/** Faults that pass, where nothing is measured: in the set-up and in the audit. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { pending, startAnvil, startMinedChain } from '../helpers/anvil.js';
+import { startAnvil } from '../helpers/anvil.js';
 import { HANG_UP, passOn, serve } from '../helpers/endpoint.js';
-import { runOf, startOf } from '../helpers/run-of.js';
+import { runOf } from '../helpers/run-of.js';
 
 /**
  * @import { Anvil } from '../helpers/anvil.js'
@@ -69,68 +68,4 @@ describe('set-up and audit outlive', { concurrency: 2 }, () => {
       assert.equal(stderr, '');
       assert.deepEqual([run.audit.exact, run.counts.verified], [true, run.counts.started]);
     });
-});
-
-/**
- * A reorg while the miner is paused, until all transactions of the removed blocks are back in the pool. anvil never
- * includes some of those that come while it makes a block.
- * @param {Pick<Anvil, 'rpc'>} chain
- * @param {number} depth
- */
-async function reorg(chain, depth) {
-  /** @type {string[]} */
-  const accounts = await chain.rpc('eth_accounts');
-  const nonces = () =>
-    Promise.all(accounts.map((a) => chain.rpc('eth_getTransactionCount', [a, 'latest']).then(Number)));
-  const before = await nonces();
-  await chain.rpc('anvil_reorg', [depth, []]);
-  await chain.rpc('evm_mine');
-  const after = await nonces();
-  const areBack = (/** @type {Record<'pending' | 'queued', Record<string, object>>} */ { pending, queued }) =>
-    accounts.every((account, i) => {
-      const inPool = Object.keys({ ...queued[account.toLowerCase()], ...pending[account.toLowerCase()] }).map(Number);
-      return inPool.filter((nonce) => nonce >= after[i] && nonce < before[i]).length === before[i] - after[i];
-    });
-  while (!areBack(await chain.rpc('txpool_inspect'))) await sleep(20);
-}
-
-describe('a reorg', () => {
-  test('of blocks that hold hundreds of operations: each is sent again a few times at most, and the run goes on', async (t) => {
-    const { anvil: chain, miner } = await startMinedChain(t);
-    const stress = startOf(t, '--in-flight 40', { chain, threads: 5, timeoutMs: 360_000 });
-    await stress.waitFor(/^ +\d+\.\d s +[\d,]+ +[1-9]/m);
-    await miner.pause();
-    // A reorg that replaced the block at which the load began would end the run.
-    for (let block = 0; block < 4; block += 1) {
-      await pending(chain, 200);
-      await chain.rpc('evm_mine');
-    }
-    await pending(chain, 200);
-    await reorg(chain, 3);
-    miner.resume();
-    await stress.waitFor(/reorg/);
-    // It goes on: the first of these intervals may have begun before the reorg.
-    for (let i = 0; i < 2; i += 1) await stress.waitFor(/^ +\d+\.\d s +[\d,]+ +[\d,]+ +[1-9]/m, 'now');
-    stress.child.kill('SIGTERM');
-    const { run } = await stress.end(143);
-    const { count, operations } = run.reorgs;
-    assert.ok(count === 1 && operations > 100, `${count} reorgs, ${operations} operations`);
-    assert.ok(run.generator.rpcCalls.resubmit < 10 * operations, `${run.generator.rpcCalls.resubmit} resubmissions`);
-    assert.equal(run.audit.exact, true);
-  });
-
-  test('in the drain, with 2 threads: nothing is abandoned, the audit is exact', async (t) => {
-    const { anvil: chain, miner } = await startMinedChain(t);
-    const words = '-d 4s --interval 500ms --workers 2 --drain-timeout 5m';
-    const stress = startOf(t, words, { chain, threads: 10 });
-    await stress.waitFor(/^ +[1-9]\.\d s +[\d,]+ +[1-9]/m);
-    // Without blocks there is a drain.
-    await miner.pause();
-    await stress.waitFor(/^ +[4-9]\.\d s/m);
-    await reorg(chain, 2);
-    miner.resume();
-    const { run } = await stress.end();
-    assert.ok(run.reorgs.operations > 0, 'operations of the run were in the blocks that were removed');
-    assert.deepEqual([run.audit.exact, run.counts.abandoned], [true, 0]);
-  });
 });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { anvilFor } from '../helpers/anvil.js';
-import { SILENCE, serve } from '../helpers/endpoint.js';
+import { serve } from '../helpers/endpoint.js';
 import { runOf, sumOf } from '../helpers/run-of.js';
 
 /**
@@ -41,11 +41,6 @@ function assertCalls({ latency, generator, unmeasured, audit, environment }) {
   assert.equal(generator.inclusionResolutionMs, null);
 }
 
-/** @param {string} body @param {string} [result] */
-const reply = (body, result = '0x7a69') => ({
-  body: JSON.stringify({ jsonrpc: '2.0', id: JSON.parse(body).id, result }),
-});
-
 /** Nothing of a run is on the chain: no block, no transaction, no funds. */
 async function stateOfChain() {
   return {
@@ -78,49 +73,11 @@ describe('--workload rpc', () => {
       assert.deepEqual(await stateOfChain(), before);
     });
 
-  test('calls that are never answered are in every percentile that they may change', async (t) => {
-    let asked = 0;
-    const endpoint = await serve((body) =>
-      body.includes('eth_gasPrice') && (asked += 1) % 20 === 0 ? SILENCE : reply(body),
-    );
-    // A busy machine may take long for the others, but not as long as the time limit.
-    const limits = ['p50', 'p90', 'p99', 'p99.9', 'submit.p99'].map((figure) => `${figure}<2900ms`);
-    const { run, stdout } = await runOf(
-      t,
-      [
-        ...'-t 24 --iterations 10 --workload rpc --method eth_gasPrice --request-timeout 3s'.split(' '),
-        ...[...limits, 'max<60m', 'max>1ms'].flatMap((text) => ['--threshold', text]),
-      ],
-      { chain: endpoint, exit: 99 },
-    );
-    assertCalls(run);
-    const { counts, failures, latency, thresholds } = run;
-    const silent = failures.transport_timeout;
-    assert.deepEqual([silent, counts.failed, counts.started], [12, 12, 240], JSON.stringify(failures));
-    assert.deepEqual([latency.total.count, latency.censored.count], [240, 12]);
-    assert.ok(Number(latency.censored.minUs) >= 2_990_000);
-    const passed = thresholds.map((/** @type {any} */ threshold) => threshold.passed);
-    assert.deepEqual(passed, [true, true, false, false, false, false, true]);
-    assert.match(stdout, /^ {2}latency ms +>= [\d.]+ .* >= [\d,.]+ +>= [\d,.]+ +>= [\d,.]+$/m);
-    assert.match(stdout, /p99<2900ms +FAILED +>= [\d.,]+ ms; 12 censored$/m);
-  });
-
   test('on the embedded chain, without a wallet', async (t) => {
     const { run, stdout, stderr } = await callsOf(t, null, '--method eth_blockNumber -d 500ms');
     assert.equal(stderr, '');
     assert.doesNotMatch(stdout, /funded/);
     assert.ok(run.environment.embeddedChain && run.counts.verified > 0);
-  });
-
-  test('a method that does not exist, two workers: rpc_error, exit 1, without waiting', async (t) => {
-    const tried = await runOf(t, `${USERS} --method eth_nonsense -d 1h`, { chain: anvil, exit: 69 });
-    assert.match(tried.stderr, /has no method eth_nonsense \(--method without --params\)/);
-    const words = '--method eth_nonsense --params [] --iterations 50 -d 1h --workers 2';
-    const { run, stdout } = await callsOf(t, anvil, words, { exit: 1 });
-    const { counts, failures, end, generator } = run;
-    assert.deepEqual([failures, counts.verified, counts.started], [{ rpc_error: 200 }, 0, 200]);
-    assert.deepEqual([end, generator.pausedMs], ['iterations', 0]);
-    assert.match(stdout, /rpc_error/);
   });
 });
 

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { anvilFor } from '../helpers/anvil.js';
-import { STRESS, cleanEnvironment, exited } from '../helpers/cli.js';
+import { STRESS, cleanEnvironment } from '../helpers/cli.js';
 import { passOn, serve, serveMethods } from '../helpers/endpoint.js';
 import { runOf } from '../helpers/run-of.js';
 import { assertRefused } from '../helpers/table.js';
@@ -40,14 +40,6 @@ test('https with a self-signed certificate is refused, unless --insecure accepts
 });
 
 describe('what cannot work is said before anything is started', () => {
-  test('a way to find blocks that the endpoint does not have', async () => {
-    const { stderr } = await exited(69, ['-t', '1', '-d', '1s', '--rpc', chain.url, '--inclusion', 'heads']);
-    assert.match(
-      stderr,
-      /^stress: --inclusion heads cannot be used: .*: eth_subscribe needs a ws:\/\/ URL; use --inclusion auto\n$/,
-    );
-  });
-
   /** @param {string} limit of open files @param {string[]} args */
   async function runWithOpenFiles(limit, args) {
     const script = `ulimit -n ${limit}; exec "$0" "$@"`;

@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { anvilFor } from '../helpers/anvil.js';
-import { exited } from '../helpers/cli.js';
 import { passOn, serve, serveBetween } from '../helpers/endpoint.js';
 import { runOf, sumOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
@@ -108,42 +107,6 @@ describe('two endpoints', () => {
     assert.match(run.thresholds[0].why, /no answers were compared/);
   });
 });
-
-for (const [name, text, more, exit, says] of /** @type {Array<[string, string, string, number, RegExp]>} */ ([
-  [
-    'no JSON',
-    '{"method":"eth_chainId"}\n{"meth',
-    '',
-    65,
-    /^stress: \S+traffic\.ndjson, line 2: it is not valid JSON; .*\n$/,
-  ],
-  [
-    'a method that writes',
-    '{"method":"evm_mine"}',
-    '',
-    77,
-    /^stress: \S+traffic\.ndjson, line 1: evm_mine may change .*--allow-writes\n$/,
-  ],
-  ['an empty file', '', '', 65, /^stress: \S+traffic\.ndjson has no request: .*\n$/],
-  [
-    'a name without a call',
-    '{"method":"eth_chainId"}',
-    '--threshold calls.x.p99<1s',
-    64,
-    /there is no operation "x"; there are eth_chainId\n$/,
-  ],
-  ['a data set', '{"method":"eth_chainId"}', '--data x.json', 64, /--data is for the templates of a calls file/],
-  ['a preset in random order', '', '--calls light --calls-order random', 64, /--calls-order is for recorded requests/],
-]))
-  test(`${name}: exit ${exit}, one line, nothing is sent`, async (t) => {
-    const { url, methods } = await serve((body) => passOn(anvil.url, body));
-    const { file } = fileOf(t, text);
-    const calls = more.includes('--calls ') ? more : `--calls ${file} ${more}`;
-    const args = ['-t', '1', '-d', '300ms', '--rpc', url, '--workload', 'rpc', ...calls.split(' ').filter(Boolean)];
-    const { stderr } = await exited(exit, args);
-    assert.match(stderr, says);
-    assert.deepEqual(methods, []);
-  });
 
 test('with the permission the chain is changed', async (t) => {
   const { file } = fileOf(

@@ -73,22 +73,6 @@ async function whenOver(file) {
   }
 }
 
-test('a pipe that is not read: the run goes to its end, and the summary arrives when it is read', async (t) => {
-  const out = join(temporaryFolder(t), 'run.json');
-  const { child, text, read, closed } = unreadRun(argsOf(out, 100), t);
-  const run = await whenOver(out);
-  assert.equal(run.end, 'iterations');
-  await sleep(500);
-  assert.equal(child.exitCode, null, 'it waits for its reader');
-  read();
-  assert.deepEqual(await closed, [0, null], text.stderr);
-  assert.match(text.stdout, /^Summary: [^]*\n {2}result +[^]*audit exact\n[^]*written: \S+\n$/m);
-  const verified = text.stdout.match(/^\d+ 0x\w{40} \d+$/gm)?.length ?? 0;
-  const dropped = Number(/(\S+) lines dropped/.exec(text.stdout)?.[1].replaceAll(',', '') ?? 0);
-  assert.ok(verified > 0 && verified <= run.counts.verified);
-  assert.ok(verified + dropped >= run.counts.verified, `${verified} + ${dropped} of ${run.counts.verified}`);
-});
-
 test('a pipe that is never read: a signal ends the wait, and the exit code is that of the run', async (t) => {
   const out = join(temporaryFolder(t), 'run.json');
   const { child, closed } = unreadRun(argsOf(out, 200), t);

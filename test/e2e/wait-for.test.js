@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { freePort } from '../helpers/anvil.js';
 import { exited } from '../helpers/cli.js';
 import { passOn, serve } from '../helpers/endpoint.js';
-import { SECOND_WISH_MS, killedBy, nodeFor, runOf, startOf } from '../helpers/run-of.js';
+import { nodeFor, runOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 const WAITING = /^waiting up to (\d+) s \(--wait-for\) for http:\/\/127\.0\.0\.1:\d+ \(connection refused\)$/gm;
@@ -37,26 +37,6 @@ describe('--wait-for', { concurrency: 4 }, () => {
       assert.equal(run.audit.exact, true);
       assert.equal(run.config.waitForMs, 60_000);
     });
-
-  test('a limit that ends: 69 with the last reason, no credentials, and a run file', async (t) => {
-    const port = await freePort();
-    const words = `-t 1 -d 1s --rpc http://user:hunter2@127.0.0.1:${port}`;
-    const env = { STRESS_WAIT_FOR: '1s' };
-    const { stderr, run } = await runOf(t, words, { rpc: null, exit: 69, env });
-    const says = `http://***@127.0.0.1:${port} did not answer within 1 s (--wait-for): connection refused`;
-    assert.equal(stderr, `stress: ${says}\n`);
-    assert.deepEqual([run.end, run.verdict.name, run.verdict.evidence], ['set_up_failed', 'endpoint-down', says]);
-  });
-
-  test('Ctrl-C ends it', async (t) => {
-    const { url } = await lateEndpoint();
-    const stress = startOf(t, `-t 1 -d 1s --wait-for 10m --rpc ${url}`);
-    await killedBy('SIGINT', new RegExp(WAITING, 'm'))(stress);
-    const endedMs = Date.now();
-    const { stderr } = await stress.end(130);
-    assert.ok(Date.now() - endedMs < SECOND_WISH_MS * 10);
-    assert.equal(stderr, 'stress: interrupted during set-up\n');
-  });
 
   test('it precedes the barrier', async (t) => {
     const { url } = await lateEndpoint();

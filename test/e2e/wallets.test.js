@@ -1,4 +1,4 @@
-/** Wallets and contracts of a run, and that keys stay secret. */
+/** Wallets of a run, and that keys stay secret. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { HDNodeWallet, Mnemonic, Wallet } from 'ethers';
 import { anvilFor, freePort } from '../helpers/anvil.js';
-import { exited, spawnStress, startStress } from '../helpers/cli.js';
+import { readJson, spawnStress, startStress } from '../helpers/cli.js';
 import { passOn, serve, serveBetween } from '../helpers/endpoint.js';
 import { chainProcesses } from '../helpers/leftovers.js';
 import { runOf } from '../helpers/run-of.js';
@@ -20,8 +20,6 @@ import { startWsBefore } from '../helpers/ws-server.js';
 
 /** Enough for any run here. */
 const PLENTY = '0xde0b6b3a7640000';
-/** Function selector of Counter.owner(). */
-const OWNER = '0x8da5cb5b';
 
 /** A chain with a block every 100 ms. */
 const chain = anvilFor('--block-time 0.1');
@@ -29,64 +27,19 @@ const chain = anvilFor('--block-time 0.1');
 /** @param {number} count @returns {Promise<BaseWallet[]>} unused wallets, with funds */
 async function newWallets(count) {
   const wallets = Array.from({ length: count }, () => Wallet.createRandom());
-  await fund(wallets.map(({ address }) => address));
+  for (const { address } of wallets) await chain.rpc('anvil_setBalance', [address, PLENTY]);
   return wallets;
 }
 
-/** @param {string[]} addresses */
-async function fund(addresses) {
+test('wallets of --hd-path have the addresses that ethers derives', async (t) => {
+  const { phrase } = Mnemonic.fromEntropy(randomBytes(20));
+  const parent = HDNodeWallet.fromPhrase(phrase, '', "m/44'/1'/7'");
+  const addresses = [3, 4].map((index) => parent.deriveChild(index).address);
   for (const address of addresses) await chain.rpc('anvil_setBalance', [address, PLENTY]);
-}
-
-/** @param {string} file @returns {{genesisHash: string, contracts: Record<string, string>}} */
-function readContracts(file) {
-  return JSON.parse(readFileSync(file, 'utf8'));
-}
-
-/**
- * Runs shortly, and compares the wallets that the contracts file names, those that the contracts on the chain belong
- * to, and those of -v.
- * @param {TestContext} t
- * @param {{args: string[], env?: NodeJS.ProcessEnv, addresses: string[], offset: number}} options
- */
-async function assertUses(t, { args, env, addresses, offset }) {
-  const file = join(temporaryFolder(t), 'contracts.json');
-  const slice = ['-t', String(addresses.length), '-o', String(offset)];
-  const common = [...slice, '--rpc', chain.url, '--iterations', '1', '-v', '--contracts', file];
-  const { stdout } = await exited(0, [...common, ...args], { env });
-  const { contracts } = readContracts(file);
-  assert.deepEqual(Object.keys(contracts), addresses);
-  for (const [i, address] of addresses.entries()) {
-    const owner = await chain.rpc('eth_call', [{ to: contracts[address], data: OWNER }, 'latest']);
-    assert.equal(owner.slice(-40), address.slice(2).toLowerCase());
-    assert.match(stdout, new RegExp(`^${offset + i} ${contracts[address]} 1$`, 'm'));
-  }
-}
-
-test('wallet i of a slice is entry offset + i of the key file', async (t) => {
-  const wallets = await newWallets(4);
-  const file = join(temporaryFolder(t), 'keys');
-  writeFileSync(file, JSON.stringify(wallets.map(({ privateKey }) => privateKey)));
-  const addresses = wallets.slice(1, 3).map(({ address }) => address);
-  await assertUses(t, { args: ['--keys', file], addresses, offset: 1 });
-});
-
-describe('wallet i of a mnemonic has the address that ethers derives', { concurrency: 3 }, () => {
-  /** @type {Array<{name: string, bytes: number, path?: string, offset: number}>} */
-  const rows = [
-    { name: '24 words, the last wallets there are', bytes: 32, offset: 2 ** 31 - 2 },
-    { name: "--hd-path m/44'/1'/7'", bytes: 20, path: "m/44'/1'/7'", offset: 0 },
-  ];
-  for (const { name, bytes, path, offset } of rows) {
-    test(name, async (t) => {
-      const { phrase } = Mnemonic.fromEntropy(randomBytes(bytes));
-      const parent = HDNodeWallet.fromPhrase(phrase, '', path ?? "m/44'/60'/0'/0");
-      const addresses = [offset, offset + 1].map((index) => parent.deriveChild(index).address);
-      await fund(addresses);
-      const env = { STRESS_MNEMONIC: `  ${phrase.replaceAll(' ', '  ')}\n` };
-      await assertUses(t, { args: path === undefined ? [] : ['--hd-path', path], env, addresses, offset });
-    });
-  }
+  const words = "--hd-path m/44'/1'/7' --iterations 1 --contracts DIR/contracts.json";
+  const own = { chain, threads: 2, offset: 3, env: { STRESS_MNEMONIC: ` ${phrase.replaceAll(' ', '  ')}\n` } };
+  const { folder } = await runOf(t, words, own);
+  assert.deepEqual(Object.keys(readJson(join(folder, 'contracts.json')).contracts), addresses);
 });
 
 describe('no key and no mnemonic is shown', { concurrency: 3 }, () => {

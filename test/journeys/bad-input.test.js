@@ -33,12 +33,9 @@ const FILES = {
   keys: JSON.stringify(KEYS),
   two: KEYS.slice(0, 2).join('\n'),
   'no-key': `${KEYS[0]}\n# two\n${NOT_A_KEY}\n`,
-  'cut-json': `["${KEYS[0]}", "${KEYS[1].slice(0, 40)}`,
-  'no-private-key': JSON.stringify([{ privateKey: KEYS[0] }, { key: KEYS[1] }]),
-  twice: `${KEYS[0]}\n${KEYS[1]}\n${KEYS[0].slice(2).toUpperCase()}\n`,
-  'broken.mjs': '\nconst 5;',
-  'newer.mjs': "export const contract = 'evm-stress/workload@2';",
   'c.json': '{"schema":"evm-stress/calls@1","calls":[{"method":"a","check":"same"}]}',
+  traffic: '{"method":"eth_chainId"}\n',
+  writes: '{"method":"evm_mine"}',
   'no-json': 'threads: 5',
   braces: '{}',
   'unknown-name': '{"thread": 5}',
@@ -47,10 +44,6 @@ const FILES = {
 /** What endpoints answer to every request. An id of 1 stands for that of the request. @type {Record<string, Answer>} */
 const ANSWERS = {
   'a web page': { body: '<!doctype html><title>Welcome</title>' },
-  'HTTP 401 with JSON': { status: 401, body: '{"message":"Unauthorized"}' },
-  'HTTP 502 with JSON': { status: 502, body: '{}' },
-  'a redirection': { status: 301, headers: { location: 'http://127.0.0.1:1/' }, body: '' },
-  'another id': { body: '{"jsonrpc":"2.0","id":99,"result":"0x1"}' },
   'an error with a terminal escape': {
     body: '{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"\\u001b[31mred"}}',
   },
@@ -91,7 +84,6 @@ const ASKED = {
 const TABLE = `
 which run files
   report -> 64 stress report needs files: stress report FILE...
-  report -t 5 run.json -> 64 --threads is an option of *, not of stress report
   report --html DIR run.json -> 73 cannot write *: it is a folder
   report DIR -> 65 * is a folder without sweep.json or compare.json or bisect.json: give a file
 
@@ -100,7 +92,6 @@ studies
   sweep -t 10..5 -d 1s -> 64 -t (--threads) has "10..5", which is not a range: FROM..TO/STEP*
   compare -> 64 stress compare needs two sides: run files (*) or endpoints (--rpc-a URL --rpc-b URL)
   compare a.json --with b.json --rpc-a http://127.0.0.1:1 --rpc-b http://127.0.0.1:2 -> 64 stress compare takes run files, or --rpc-a and --rpc-b*
-  compare a.json --with b.json --metric speed -> 64 --metric names "speed", which is no figure*
   compare DIR/none.json --with DIR/none.json -> 65 cannot read *none.json: no such file; give a file that --out has written
   compare a.json --with b.json --until-sure -> 64 --until-sure needs --rpc-a URL
   ${LIVE} --until-sure --time-limit 60s -> 64 --time-limit 60s is shorter than one pair of runs, which takes at least 61s: raise it, or lower --duration
@@ -124,17 +115,11 @@ several instances
 
 how many wallets, and from which on
   -o 0 -> 64 stress needs -t N, or STRESS_THREADS in the environment
-  -t 5 -t 6 -> 64 -t (--threads) is given 2 times: once is enough
 
 keys
   -t 4 --keys DIR/keys -> 64 wallets 0..3 do not exist: */keys has 3 (0..2); use a smaller -t or -o
   -t 1 --keys DIR/none -> 65 cannot read the key file */none: no such file
   -t 1 --keys DIR/no-key -> 65 *no-key, line 3: not a private key: expected 64 hexadecimal digits, with or without 0x
-  -t 1 --keys DIR/cut-json -> 65 *cut-json starts like a JSON array but is not valid JSON
-  -t 1 --keys DIR/no-private-key -> 65 *no-private-key, entry 2: not a private key*
-  -t 1 --keys DIR/twice -> 65 *twice, line 3: the same key as line 1
-  -t 1 --keys ${KEYS[2]} -> 64 --keys must be the name of a file; the value looks like a key or a mnemonic
-  -t 1 --keys -> 64 --keys needs a value (FILE)
   -t 1 --rpc mainnet.invalid/v3/${KEY_OF_URL} -> 64 --rpc must be a URL such as http://127.0.0.1:8545*
 
 mnemonics
@@ -143,7 +128,6 @@ mnemonics
 
 options
   -t 1 --thread 5 -> 64 unknown option --thread: did you mean --threads?; see stress --help-all
-  -t 1 --frobnicate -> 64 unknown option --frobnicate; see stress --help-all
   -t 1 --__proto__ x -> 64 unknown option --*proto*; see stress --help-all
   -t 1 --workload magic -> 64 --workload must be one of counter, transfer, erc20, erc721, storage, deploy, compute, swap, contention, logs, rpc, ./FILE.js, not "magic"
   -t 1 --set a=1 -> 64 --set a=... is no setting of --workload counter, which has none
@@ -152,8 +136,6 @@ options
   -t 1 --workload storage --set cold=10 -> 64 --workload storage clears slots * clear=25 must be at most cold=10*
   -t 1 --workload ./x.js --contracts c -> 64 --contracts is an option of --workload counter
   -t 1 --workload DIR/x.js -> 65 there is no workload file *x.js; stress new-workload *x.js makes one
-  -t 1 --workload DIR/broken.mjs -> 65 *broken.mjs: its import failed: *; node *broken.mjs shows the line
-  -t 1 --workload DIR/newer.mjs -> 65 *newer.mjs must state the version * 'evm-stress/workload@1'; it is 'evm-stress/workload@2'
   new-workload -> 64 stress new-workload needs the name of one file, which ends in .js or .mjs*
   new-workload DIR/none/mine.js -> 73 cannot write *: its folder does not exist
 
@@ -166,7 +148,6 @@ commands
 payments
   -t 1 --workload transfer -> 64 --workload transfer pays from wallet to wallet and has only one: use at least two (-t 2), or --receivers N
   -t 5 --receivers 10 -> 64 --receivers is an option of --workload transfer and erc20
-  -t 5 --payload 200000 -> 64 --payload must be a whole number of bytes from 16 to 100000 (nodes take transactions of up to 128 KiB), not "200000"
   -t 5 --workload rpc --method eth_blockNumber --payload 100 -> 64 --payload is an option of --workload counter and transfer
   ${FUNDER} fund -t 5 --rpc http://127.0.0.1:1 --workload rpc -> 64 --workload rpc sends no transactions: there is nothing to fund
 
@@ -190,12 +171,15 @@ calls
   -t 1 --workload rpc --method a --check consistency -> 64 --check consistency needs transactions: *
   -t 1 --threshold violations=0 -> 64 --threshold on violations needs *: --check consistency
   -t 1 --check-share 2% -> 64 --check-share needs --check KIND
-  -t 1 --check order -> 64 --check must be one of consistency, not *
   -t 1 --workload rpc --calls DIR/no.json -> 65 cannot read the calls file *no.json: no such file; *; presets: light, wallet, indexer, pages
   -t 1 --workload rpc --calls DIR/c.json -> 64 *c.json compares answers with a second endpoint ("check": "same"): give --check-rpc URL
   -t 1 --workload rpc --calls pages -> 64 the preset pages lists a data set: give --data FILE, written by --workload logs
   -t 1 --workload rpc --calls light --data DIR/logs.json -> 64 --data is for calls with {{data...}} or {{page...}} in them, and the preset light has none
   -t 1 --workload rpc --calls indexer --check-rpc http://127.0.0.1:1 -> 64 --check-rpc is for calls with "check": "same", and the preset indexer has none
+  -t 1 --workload rpc --calls DIR/traffic --threshold calls.x.p99<1s -> 64 *there is no operation "x"; there are eth_chainId
+  -t 1 --workload rpc --calls DIR/traffic --data x.json -> 64 --data is for the templates of a calls file*
+  -t 1 --workload rpc --calls light --calls-order random -> 64 --calls-order is for recorded requests*
+  -t 1 --workload rpc --calls DIR/writes -> 77 *writes, line 1: evm_mine may change *--allow-writes
 
 mixes
   -t 2 --mix counter:1,erc02:1 -> 64 --mix must be one of *erc20*
@@ -208,12 +192,7 @@ mixes
   -t 2 --mix storage:1,counter:1 --set storage.slots=0 -> 64 --set storage.slots=0 is no setting of * storage*
   -t 2 --mix counter:1 --receivers 5 -> 64 --receivers is an option of --workload*
 
-durations
-  -t 1 -d 5 -> 64 -d (--duration) must be a duration with its unit such as 250ms, 30s, 1m30s or 1h, not "5"
-
 endpoints
-  -t 1 --rpc nonsense -> 64 --rpc must be a URL such as http://127.0.0.1:8545, with http://, * or wss:// before it
-  -t 1 --rpc http://user:%zz@127.0.0.1:1 -> 64 --rpc*
   -t 1 --rpc <nobody> -> 69 http://127.0.0.1:*: connection refused; is the node running? --wait-for 30s waits for it
   -t 1 --rpc <no such host> -> 69 http://stress.invalid:8545: host name not found
   -t 1 --rpc <silence> --request-timeout 500ms -> 69 http://127.0.0.1:*: no answer to eth_chainId within 0.5 s (--request-timeout)
@@ -222,10 +201,6 @@ endpoints
   -t 1 --rpc <hang-up> -> 69 http://127.0.0.1:*: connection lost
   -t 1 --rpc <no TLS> -> 69 https://127.0.0.1:*: it does not speak TLS*
   -t 1 --rpc <a web page> -> 69 *does not speak JSON-RPC: it answered "<!doctype html><title>Welcome</title>"
-  -t 1 --rpc <HTTP 401 with JSON> -> 69 *answered HTTP 401 without JSON-RPC: check the URL and its credentials
-  -t 1 --rpc <HTTP 502 with JSON> -> 69 *answered HTTP 502 without JSON-RPC
-  -t 1 --rpc <a redirection> -> 69 *answered HTTP 301 without JSON-RPC: check the URL and its credentials
-  -t 1 --rpc <another id> -> 69 *answered eth_chainId with a foreign id
   -t 1 --rpc <an error with a terminal escape> -> 69 *eth_chainId: [31mred (-1)
 
 chains
@@ -256,13 +231,16 @@ files
   -t 1 --samples a.csv --blocks ./a.csv -> 64 --samples and --blocks name the same file
   -t 1 --log-file DIR/none/log -> 73 cannot write */none/log: its folder does not exist
 
+--push
+  --push http://me:pass-word@127.0.0.1:1 -t 1 -> 64 --push must not have a user or a password in it, * STRESS_PUSH_URL
+  -t 1 --label a=b -> 64 --label needs --push URL
+  -t 1 --push http://127.0.0.1:1 --push-header Authorization:x -> 64 *must not have the secret header * STRESS_PUSH_HEADER or --push-header-file
+
 --config FILE
   --config DIR/none -> 65 cannot use the config file */none: no such file
   --config DIR/unknown-name -> 65 *unknown-name: unknown option "thread": did you mean --threads?*
 
 the environment
-  STRESS_THREADS=0 -> 64 STRESS_THREADS must be at least 1, not "0"
-  STRESS_RPC=nonsense -t 1 -> 64 STRESS_RPC must be a URL such as*
   STRESS_SERVICE_HOST=10.0.0.1 STRESS_PORT=tcp://10.0.0.1:80 STRESS_PORT_80_TCP=x STRESS_NONSENSE=1 -o 0 -> 64 stress needs -t N*
   STRESS_PORT=tcp://10.0.0.1:80 node -o 0 -> 64 stress node needs -t N*
 `;

@@ -9,7 +9,6 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { anvilFor } from '../helpers/anvil.js';
-import { runStress } from '../helpers/cli.js';
 import { assertSums, seriesName } from '../helpers/pushed.js';
 import { runOf, sumOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
@@ -105,14 +104,6 @@ describe('--push', { concurrency: 2 }, () => {
     assert.match(rest, /^that of the final figures too: HTTP 401; credentials are given in STRESS_PUSH_URL/);
   });
 
-  test('413: the parts arrive, and add up to the whole', async (t) => {
-    const { url, taken, asked } = await receiverOf(t, ({ text }) => ({ status: text.length > 9000 ? 413 : 200 }));
-    const { run, stderr } = await runOf(t, `-d 1s --push ${url}`, { chain, threads: 2 });
-    assert.doesNotMatch(stderr, LINE);
-    assert.ok(asked.length > taken.length);
-    assertSums(run, lastOf(taken));
-  });
-
   test('429, then 200: the figures arrive; a redirect is not followed', async (t) => {
     const other = await receiverOf(t);
     let count = 0;
@@ -125,45 +116,5 @@ describe('--push', { concurrency: 2 }, () => {
     assertSums(run, lastOf(taken));
     assert.match(stderr, /failed, and the final figures arrived: /);
     assert.equal(other.asked.length, 0);
-  });
-
-  test('no answer: the run is as long as ever, and its end waits for at most 10 s', async (t) => {
-    const { url, asked } = await receiverOf(t, () => null);
-    const { run, stderr } = await runOf(t, `-d 1s --push ${url}`, { chain, threads: 2 });
-    assert.ok(Date.parse(run.endedAt) - Date.parse(run.startedAt) < 8000);
-    assert.match(LINE.exec(stderr)?.[2] ?? stderr, /^that of the final figures too: no answer/);
-    assert.ok(asked.length > 0);
-  });
-
-  test('bad input: one line and 64, before anything is sent', async (t) => {
-    const { url, port, asked } = await receiverOf(t);
-    const many = Array.from({ length: 17 }, (_, i) => `--label a${i}=x`).join(' ');
-    /** @type {Array<[string, RegExp]>} */
-    const rows = [
-      [
-        `--push http://me:pass@127.0.0.1:${port}`,
-        /--push must not have a user or a password in it, .* STRESS_PUSH_URL$/,
-      ],
-      [
-        '--push tcp://x',
-        /--push must be a URL such as http:\/\/127\.0\.0\.1:4318, with http:\/\/ or https:\/\/ before it$/,
-      ],
-      [`--push ${url} ${many}`, /--label is given 17 times: at most 16 labels are possible$/],
-      [`--push ${url} --label main`, /--label must be NAME=VALUE, such as branch=main, .*, not "main"$/],
-      [`--push ${url} --label a-b=c`, /--label must be NAME=VALUE, .* not "a-b=c"$/],
-      ['--label a=b', /--label needs --push URL$/],
-      [
-        `--push ${url} --push-header Authorization:x`,
-        /must not have the secret header .* STRESS_PUSH_HEADER or --push-header-file$/,
-      ],
-    ];
-    for (const [words, expected] of rows) {
-      const { code, stderr } = await runStress(`-t 1 -d 1s --rpc ${chain.url} ${words}`.split(' '));
-      assert.equal(code, 64, stderr);
-      assert.match(stderr.trimEnd(), expected);
-      assert.equal(stderr.trimEnd().split('\n').length, 1, stderr);
-      assert.doesNotMatch(stderr, /me:pass/);
-    }
-    assert.equal(asked.length, 0);
   });
 });

@@ -177,18 +177,6 @@ describe('the run file', { concurrency: 3 }, () => {
     assert.match(stderr, /^Summary: ran for its duration, window \d\.\d s$/m);
   });
 
-  test('interrupted: drained, audited, and 130', async (t) => {
-    const during = async (/** @type {any} */ stress) => {
-      await stress.waitFor(/^ +(0\.[6-9]|[1-9]\d*\.\d) s /m);
-      stress.child.kill('SIGINT');
-    };
-    const { run, stdout } = await runOf(t, '--interval 300ms', { chain, threads: 5, exit: 130, during });
-    assert.doesNotMatch(stdout, /^cpuUsPerVerified: /m, 'definitions come with --explain only');
-    assert.match(stdout, /^Summary: interrupted, window/m);
-    assert.deepEqual([run.end, run.exitCode, run.audit.exact], ['interrupted', 130, true]);
-    assert.deepEqual([run.config.durationMs, run.counts.abandoned], [null, 0]);
-  });
-
   test('interrupted twice in a drain: nothing is verified, no audit, and its reason', async (t) => {
     const { anvil, miner } = await startMinedChain(t);
     const words = '--contracts DIR/contracts.json --interval 1m --drain-timeout 1h --tx-timeout 1h';

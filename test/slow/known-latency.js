@@ -27,7 +27,6 @@ const SET_UP = { eth_chainId: '0x7a69', web3_clientVersion: 'known-latency/1' };
  * @property {number} delayMs of an answer
  * @property {{everyNth: number, delayMs: number}} [slow] of every so manieth call; the others keep to delayMs
  * @property {Stall} [stall] what arrives in it is answered at its end
- * @property {number} [failEveryNth] every so manieth call is answered with an error
  *
  * @typedef {object} Stall counted from the arrival of the first call
  * @property {number} atMs when the first begins
@@ -138,12 +137,10 @@ function serve(plan) {
     if (arrived === 0) firstUs = arrivedUs;
     const ordinal = arrived;
     arrived += 1;
-    const isFailure = plan.failEveryNth !== undefined && arrived % plan.failEveryNth === 0;
-    const what = isFailure ? { error: { code: -32000, message: 'planned' } } : { result: '0x1b4' };
     setTimeout(
       () => {
         calls.push({ id, arrivedUs, answeredUs: nowUs() });
-        send(response, { id, ...what });
+        send(response, { id, result: '0x1b4' });
       },
       waitMs(plan, (arrivedUs - firstUs) / 1000, ordinal),
     );

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { exited, readJson, startStress } from '../helpers/cli.js';
+import { readJson, startStress } from '../helpers/cli.js';
 import { startKnownLatency, waitMs, waitedForCpuMs } from './known-latency.js';
-import { assertAgrees, assertDistribution, percentileOf, stagesUs, totalUs, windowOf } from '../helpers/recompute.js';
+import { assertAgrees, percentileOf, windowOf } from '../helpers/recompute.js';
 import { readRows } from '../helpers/rows.js';
 import { assertRunFile, sumOf } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
@@ -180,33 +180,6 @@ const SECONDS = 10;
 const RATE = 100;
 
 describe('a stall of 2 s every 10 s', { concurrency: 3 }, () => {
-  test('an open loop shows it', async (t) => {
-    const args = ['--rate', `${RATE}`, '-t', '1000', '-d', `${SECONDS}s`];
-    const { run, inWindow, firstUs, isIdle } = await measure(t, STALL, args);
-    assert.deepEqual([run.window.counts.scheduled, run.window.counts.dropped], [SECONDS * RATE, 0]);
-    const planned = inWindow.map(({ intendedUs }) => 1000 * waitMs(STALL, (intendedUs - firstUs) / 1000, 0));
-    // A fifth of the operations are due in the stall, and wait for what is left of it: 1.9 s at the 99th percentile.
-    const p99Us = percentileOf(
-      planned.sort((a, b) => a - b),
-      99,
-    );
-    assert.ok(p99Us >= 0.94 * STALL_US && p99Us <= 0.96 * STALL_US, `${p99Us} us by the plan`);
-    assertPercentiles(run.latency.total, planned, {
-      what: 'total, by the plan',
-      earlyUs: EARLY_US,
-      isIdle,
-      lateUs: BURST_US,
-    });
-  });
-
-  test('a closed loop hides it: of the operations of two seconds one is measured', async (t) => {
-    const { run } = await measure(t, STALL, ['-t', '1', '-d', `${SECONDS}s`]);
-    const { total } = run.latency;
-    assert.ok(Number(total.maxUs) >= 0.9 * STALL_US, 'it was there');
-    assert.ok(total.count > 100, `${total.count} operations`);
-    assert.ok(Number(total.p99Us) < STALL_US / 4, `p99 ${total.p99Us} us: a closed loop has shown the stall`);
-  });
-
   test('an open loop with too few wallets says what it did not measure', async (t) => {
     const wallets = 3;
     const measured = await measure(t, STALL, ['--rate', `${RATE}`, '-t', `${wallets}`, '-d', `${SECONDS}s`]);
@@ -260,66 +233,3 @@ test('a stall of the generator itself is in the latency and in the lag, and noth
   assert.ok(Number(p95Us) < 0.3 * stoppedUs, `p95 from the start is ${p95Us} us: it has shown what it cannot know of`);
   assert.ok(Number(p99Us) < 0.5 * stoppedUs, `p99 from the start is ${p99Us} us: it has shown what it cannot know of`);
 });
-
-describe('samples, intervals and run file of an open loop say the same', { concurrency: 2 }, () => {
-  const plan = { delayMs: 30, slow: { everyNth: 7, delayMs: 120 }, failEveryNth: 25 };
-  const calls = ['--workload', 'rpc', '--method', 'eth_blockNumber', '--rate', '150', '-t', '6'];
-  /** @type {Array<{name: string, args: string[], plan: Plan | null, warmup?: string}>} */
-  const table = [
-    { name: 'plain calls, warmed up automatically', plan, args: [...calls, '--workers', '2'], warmup: 'auto' },
-    { name: 'transactions, warmed up automatically', plan: null, args: ['--rate', '60', '-t', '5'], warmup: 'auto' },
-    { name: 'plain calls that arrive at random', plan, args: [...calls, '--arrival', 'poisson'] },
-    { name: 'transactions by two workers', plan: null, args: ['--rate', '60', '-t', '6', '--workers', '2'] },
-  ];
-  for (const { name, plan: planned, args, warmup = '500ms' } of table) {
-    test(name, async (t) => {
-      const folder = temporaryFolder(t);
-      const [out, samples] = [join(folder, 'run.json'), join(folder, 'samples.csv')];
-      const endpoint = planned === null ? [] : ['--rpc', (await startKnownLatency(planned)).url];
-      const more = ['--warmup', warmup, '-d', '2s', '--interval', '400ms', '--out', out, '--samples', samples];
-      await exited(0, [...endpoint, ...args, ...more]);
-      const run = /** @type {RunFile} */ (readJson(out));
-      const rows = readRows(samples);
-      assertRunFile(run);
-      assertAgrees(run, rows);
-      assertSumsAgree(run, rows);
-      assert.ok(run.window.counts.dropped > 0, 'some were dropped');
-      if (planned !== null) assert.ok(run.counts.failed > 0, 'some failed');
-    });
-  }
-});
-
-/** What is in the run file several times. @param {RunFile} run @param {Row[]} rows */
-function assertSumsAgree(run, rows) {
-  const { counts, window, latency, intervals } = run;
-  assert.equal(counts.scheduled, counts.started + counts.dropped);
-  assert.equal(counts.started, counts.verified + counts.failed + counts.timedOut + counts.abandoned);
-  assert.equal(rows.length, counts.started);
-  const { fromUs, toUs } = windowOf(run);
-  const inWindow = rows.filter((row) => row.intended_at_us >= fromUs && row.intended_at_us <= toUs);
-  assert.equal(window.counts.scheduled, inWindow.length + window.counts.dropped);
-  const good = rows.filter(({ outcome }) => outcome === 'verified');
-  for (const row of good) {
-    const stages = Object.values(stagesUs(row));
-    assert.ok(stages.every((us) => us >= 0));
-    assert.equal(sumOf(stages), totalUs(row), 'the stages of a sample add up');
-    assert.ok(row.started_at_us >= row.intended_at_us && row.sent_at_us >= row.started_at_us, 'nothing is early');
-  }
-  assertDistribution(
-    latency.fromStart,
-    inWindow
-      .filter(({ outcome }) => outcome === 'verified' || outcome === 'timed_out')
-      .map((row) => row.ended_at_us - row.started_at_us),
-    'from start',
-  );
-  assert.equal(sumOf(intervals.map((row) => row.latency.sumUs)), sumOf(good.map(totalUs)), 'latency of all intervals');
-  const lagUs = sumOf(intervals.map((row) => row.lag.sumUs));
-  const begunLateUs = sumOf(rows.map((row) => row.started_at_us - row.intended_at_us));
-  // What was dropped was late, too, and has no row.
-  if (counts.dropped === 0) assert.equal(lagUs, begunLateUs, 'lag of all intervals');
-  else assert.ok(lagUs >= begunLateUs, 'lag of all intervals');
-  const achieved = inWindow.filter(({ outcome }) => outcome === 'verified').length;
-  const seconds = window.durationMs / 1000;
-  assert.ok(Math.abs(Number(run.rates.achievedPerSecond) * seconds - achieved) < 1e-6);
-  assert.ok(Math.abs(Number(run.rates.askedPerSecond) * seconds - window.counts.scheduled) < 1e-6);
-}

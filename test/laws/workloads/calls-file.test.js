@@ -51,28 +51,16 @@ describe('a calls file', () => {
     ['no JSON', '{"calls": [', /calls\.json is not valid JSON; it must be \{"schema"/],
     ['no object', '[]', /calls\.json: the file must be object; it must be \{"schema"/],
     ['no schema', { calls: [{ method: 'a' }] }, /the file must have required property 'schema'/],
-    [
-      'another schema',
-      { schema: 'evm-stress/calls@2', calls: [{ method: 'a' }] },
-      /\/schema must be equal to constant/,
-    ],
+    ['another schema', { schema: 'evm-stress/calls@2', calls: [{ method: 'a' }] }, /\/schema must be equal to const/],
     ['no calls', { schema: SCHEMA }, /must have required property 'calls'/],
   ];
 
   /** Entries of a file. @type {Array<[string, unknown, RegExp]>} */
   const entries = [
-    [
-      'an unknown key',
-      { method: 'b', wieght: 2 },
-      /: \/calls\/0 .*additional.* \("wieght"\); .*; see docs\/calls\.md$/,
-    ],
+    ['an unknown key', { method: 'b', wieght: 2 }, /: \/calls\/0 .*add.* \("wieght"\); .*; see docs\/calls\.md$/],
     ['a method that is no name', { method: 'eth call' }, /\/calls\/0\/method must match/],
     ['a weight of 0', { method: 'a', weight: 0 }, /\/weight must be > 0/],
-    [
-      'an unknown template',
-      { method: 'b', params: [{ x: '{{block.newest}}' }] },
-      /\{\{block\.newest\}\} is no template/,
-    ],
+    ['an unknown template', { method: 'b', params: [{ x: '{{block.newest}}' }] }, /\{\{block\.newest\}\} is no temp/],
     ['a check of another word', { method: 'a', check: 'equal' }, /\/check must be equal to constant/],
     ['a check of nothing', { method: 'a', check: { path: '$' } }, /its check has 0 of equals, exists and length/],
     ['a check of two', { method: 'a', check: { path: '$', equals: 1, length: 2 } }, /its check has 2 of/],
@@ -81,11 +69,7 @@ describe('a calls file', () => {
       { method: 'a', check: { path: '$..a[*]', exists: true } },
       /\/check\/path must match/,
     ],
-    [
-      'a length that is a word',
-      { method: 'a', check: { path: '$', length: 'ten' } },
-      /neither a number nor a template/,
-    ],
+    ['a length that is a word', { method: 'a', check: { path: '$', length: 'ten' } }, /neither a number nor a templ/],
     ['a length below 0', { method: 'a', check: { path: '$', length: -1 } }, /\/check\/length must be >= 0/],
   ];
   const table = [
