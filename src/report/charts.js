@@ -41,6 +41,7 @@ import { html } from './html.js';
  * @property {string} summary one sentence
  * @property {string} [note]
  * @property {boolean} [isWide]
+ * @property {'upper' | 'lower'} [panel] of a figure of several charts over one another, which share the axis of the last
  * @property {string} [why] it was not measured, and is not drawn
  * @property {string} [unit] of y
  * @property {boolean} [isLog] y is logarithmic
@@ -62,8 +63,29 @@ export function chartBox(charts) {
   return html`<div class="charts">${charts.map(chartFigure)}</div>`;
 }
 
+/**
+ * One figure of charts over one another.
+ * @param {string} id of the heading above it, which is its name
+ * @param {string} title its text
+ * @param {readonly Chart[]} charts
+ */
+export function panelsFigure(id, title, charts) {
+  const drawn = charts.filter(({ why }) => why === undefined);
+  const missing = charts.map(({ id: one, title: words, why }) => why !== undefined && missingFigure(one, words, why));
+  if (drawn.length === 0) return html`${missing}`;
+  return html`<figure id="figure-${id}" class="chart panels" aria-labelledby="${id}" aria-describedby="caption-${id}">
+      <figcaption>
+        <p id="caption-${id}">${drawn.map(({ summary }) => summary).join(' ')}</p>
+      </figcaption>
+      ${drawn.map((chart) => plotBox(chart, `${title}, ${chart.title}`))}
+      ${drawn.map((chart) => numbersBox(chart, `Numbers: ${chart.title}`))}
+    </figure>
+    ${missing}`;
+}
+
 /** The figure of a chart: title, one sentence, plot with its legend, and table of numbers. @param {Chart} chart */
-function chartFigure({ id, title, kind, x, summary, note, why, isWide = false }) {
+function chartFigure(chart) {
+  const { id, title, kind, summary, note, why, isWide = false } = chart;
   if (why !== undefined) return missingFigure(id, title, why);
   return html`<figure
     id="figure-${id}"
@@ -76,18 +98,28 @@ function chartFigure({ id, title, kind, x, summary, note, why, isWide = false })
       <p id="caption-${id}">${summary}</p>
     </figcaption>
     ${note !== undefined && html`<p class="note">${note}</p>`} ${kind === 'heat' && heatScale(id)}
-    <div
-      class="plot"
-      id="plot-${id}"
-      role="group"
-      tabindex="0"
-      aria-label="${title}: plot. Arrow keys read values${x === undefined ? ', plus and minus zoom, 0 shows all' : ''}."
-    ></div>
-    <details class="numbers" id="numbers-${id}" data-chart="${id}">
-      <summary>Numbers of this chart</summary>
-      <div class="scroll" tabindex="0" role="region" aria-label="Numbers: ${title}"></div>
-    </details>
+    ${plotBox(chart, title)} ${numbersBox(chart, 'Numbers of this chart')}
   </figure>`;
+}
+
+/** @param {Chart} chart @param {string} name */
+function plotBox({ id, x }, name) {
+  const zoom = x === undefined ? ', plus and minus zoom, 0 shows all' : '';
+  return html`<div
+    class="plot"
+    id="plot-${id}"
+    role="group"
+    tabindex="0"
+    aria-label="${name}: plot. Arrow keys read values${zoom}."
+  ></div>`;
+}
+
+/** @param {Chart} chart @param {string} words */
+function numbersBox({ id, title }, words) {
+  return html`<details class="numbers" id="numbers-${id}" data-chart="${id}">
+    <summary>${words}</summary>
+    <div class="scroll" tabindex="0" role="region" aria-label="Numbers: ${title}"></div>
+  </details>`;
 }
 
 /** @param {string} id @param {string} title @param {string} why */

@@ -3,7 +3,7 @@ import { metricOf } from '../studies/metrics.js';
 import { chartBox, latencyCharts, rounded, sentence } from './charts.js';
 import { quantity } from '../text.js';
 import { html, list, renderPage, section } from './html.js';
-import { badBadge, badge, listSection, minuteOf, note, passedBadge, tableSection } from './sections.js';
+import { badBadge, badge, headline, listSection, minuteOf, note, passedBadge, tableSection } from './sections.js';
 
 /**
  * @import { ComparedMetric, Comparison } from '../contracts/study.d.ts'
@@ -23,7 +23,7 @@ export function renderCompare(comparison) {
   const placeOf = placesOf(metrics);
   return renderPage({
     title: `Comparison of ${candidate} with ${base}, ${minuteOf(startedAt)}`,
-    verdict: sentence(verdict.sentence),
+    ...headline(verdict.sentence, verdict.sentence.indexOf(': ')),
     badges: [
       badge(verdict.word, kind === 'quiet' ? 'plain' : kind),
       badge(result.title, 'plain'),

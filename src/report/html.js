@@ -160,7 +160,7 @@ function plain(file) {
  * @typedef {object} Page
  * @property {string} title
  * @property {Part} verdict
- * @property {Part} [limit] what limited the run, and what to try
+ * @property {Part} [limit] what follows it: what limited the run, and what to try
  * @property {readonly Part[]} [badges]
  * @property {ReadonlyArray<readonly Tile[]>} [tiles] ranks: the large ones first
  * @property {Html} main
@@ -202,8 +202,8 @@ export function renderPage({ title, verdict, limit, badges = [], tiles = [], mai
 <a class="skip" href="#main">Skip to the charts</a>
 <header>
 <div class="bar"><span class="brand">stress</span>
-${live !== undefined && html`<span id="live" role="status">connecting</span>`}</div>
 <h1>${title}</h1>
+${live !== undefined && html`<span id="live" role="status">connecting</span>`}</div>
 <div id="lead"><p class="verdict">${verdict}</p>
 ${limit !== undefined && html`<p class="limit">${limit}</p>`}
 ${

@@ -25,12 +25,16 @@ import { quantity } from '../text.js';
  * @property {string} [note]
  * @property {readonly string[]} [caption] series that the sentence is about; default: all
  * @property {'loop' | 'sockets' | 'pool' | 'node'} [probe] its source
+ * @property {Chart['panel']} [panel]
  * @property {boolean} [isOptional] left out if it has no values
  * @property {boolean} [isOfLevels] each value is level over its interval
  * @property {boolean} [isOfSeries] drawn by the points of the throughput, where they are closer than the intervals
  *
  * @typedef {{time: TimeAxis, charts: Record<'answer' | 'load' | 'blocks' | 'generator' | 'node', Chart[]>}} RunData by section of the page
  */
+
+/** Charts that are logarithmic if their lines differ by factors. */
+const LATENCIES = ['latency', 'over-time'];
 
 /** Run files count these apart from the failures by code. */
 const TIMED_OUT = 'timed_out';
@@ -56,7 +60,7 @@ export function runData(run) {
 
 /** @param {RunFile} run @param {ChartPlan} plan @param {string} without why it has no values, if nothing else is known @returns {Chart[]} one, or none */
 function chartOf(run, plan, without) {
-  const { id, title, kind = 'lines', unit, note, isOptional, isOfLevels, isOfSeries } = plan;
+  const { id, title, kind = 'lines', unit, note, panel, isOptional, isOfLevels, isOfSeries } = plan;
   const { caption = Object.keys(plan.series) } = plan;
   const points = isOfSeries ? pointsOf(run) : [];
   const rows = points.length > 0 ? points : /** @type {Row[]} */ (run.intervals);
@@ -68,23 +72,25 @@ function chartOf(run, plan, without) {
   }));
   const isEmpty = series.every(({ values }) => values.every((value) => value === null));
   if (isEmpty && isOptional) return [];
-  const isLog = id === 'latency' && isSkewed(series);
-  const chart = { id, title, kind, unit, note, isLog, isOfLevels, series, ...time };
+  const isLog = LATENCIES.includes(id) && isSkewed(series);
+  const chart = { id, title, kind, unit, note, panel, isLog, isOfLevels, series, ...time };
   const said = { ...chart, series: series.filter(({ label }) => caption.includes(label)) };
   return [{ ...chart, summary: summaryOf(rows, said), why: isEmpty ? (whyMissing(run, plan) ?? without) : undefined }];
 }
 
-/** One sentence on the values in the window. @param {Row[]} rows @param {Pick<Chart, 'series' | 'unit' | 'isLog'>} chart */
-function summaryOf(rows, { series, unit, isLog }) {
+/** One sentence on the values in the window. @param {Row[]} rows @param {Pick<Chart, 'series' | 'unit' | 'isLog' | 'panel'>} chart */
+function summaryOf(rows, { series, unit, isLog, panel }) {
   const isInWindow = rows.map(({ phase }) => phase === 'load');
   const hasWindow = isInWindow.includes(true);
+  // The sentence of panels is about all of them.
+  const isOne = series.length === 1 && panel === undefined;
   const isPart = hasWindow && series.some(({ values }) => values.some((value, i) => value !== null && !isInWindow[i]));
   const parts = series.map(({ label, values }) => {
     const inWindow = values.filter((_, i) => !hasWindow || isInWindow[i]);
-    return series.length === 1 ? middle(inWindow, unit) : `${label}: ${middle(inWindow, unit)}`;
+    return isOne ? middle(inWindow, unit) : `${label}: ${middle(inWindow, unit)}`;
   });
   // Labels stay as they are in the legend: some are codes.
-  const words = series.length === 1 && !isPart ? sentence(parts[0]) : `${parts.join('; ')}.`;
+  const words = isOne && !isPart ? sentence(parts[0]) : `${parts.join('; ')}.`;
   const all = isPart ? `In the window: ${words}` : words;
   return isLog ? `${all}${LOGARITHMIC}` : all;
 }
@@ -184,12 +190,13 @@ function loadPlans(run) {
   /** In the drain nothing is due. @type {Reads[string]} */
   const asked = (row) => (row.phase === 'drain' ? null : perSecond(row, row.counts.scheduled));
   /** @type {Reads} */
-  const latency = {
+  const percentiles = {
     p50: (row) => ms(row.latency.p50Us),
     p90: (row) => ms(row.latency.p90Us),
     p99: (row) => ms(row.latency.p99Us),
     slowest: (row) => ms(row.latency.maxUs),
   };
+  const answer = { p50: percentiles.p50, p99: percentiles.p99 };
   /** @type {Array<[string, Reads[string]]>} */
   const byStage = STAGES.map(({ name, label }) => [label, (row) => meanMs(row.stages?.[name])]);
   /** @type {Array<[string, Reads[string]]>} */
@@ -197,10 +204,12 @@ function loadPlans(run) {
   const tps = { [words.verified]: tpsOf, ...(isOpenLoop ? { 'asked for': asked } : {}) };
   return [
     plan('tps', isPlain(run) ? 'Calls per second' : 'Operations per second', '/s', tps, {
+      panel: 'upper',
       isOfLevels: true,
       isOfSeries: true,
     }),
-    plan('latency', `Latency of ${words.verified} ${words.many}`, 'ms', latency, { caption: ['p50', 'p99'] }),
+    plan('latency', `Latency of ${words.verified} ${words.many}`, 'ms', answer, { panel: 'lower', caption: ['p99'] }),
+    plan('over-time', 'Percentiles of the latency', 'ms', percentiles),
     plan('stages', 'Latency by stage, on average', 'ms', Object.fromEntries(byStage), {
       kind: 'stacked',
       isOptional: true,

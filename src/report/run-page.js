@@ -7,7 +7,7 @@ import { auditResult } from '../stats/audit-result.js';
 import { figureOf } from '../stats/figures.js';
 import { isPlain } from '../stats/sample.js';
 import { LIMIT_WORDS, judge } from '../stats/verdict.js';
-import { capital, chartBox, sentence } from './charts.js';
+import { capital, chartBox, panelsFigure, sentence } from './charts.js';
 import { byCode, counted, digits, quantity, seconds } from '../text.js';
 import { folded, html, renderPage, section } from './html.js';
 import { noIntervals, runData } from './run-charts.js';
@@ -147,7 +147,7 @@ function sectionsOf(run, data) {
   const foldedUnless = (id, title, verdicts, ...content) =>
     folded(id, title, verdicts.includes(run.verdict?.name ?? ''), ...content);
   return [
-    section('time', 'Throughput and latency', overTime(run, data)),
+    section('time', OVER_TIME, overTime(run, data)),
     table('doubts'),
     listSection('warned', 'Warnings', others),
     table('instances'),
@@ -176,10 +176,12 @@ function sectionsOf(run, data) {
 /** Verdicts that the charts of the generator explain. */
 const OF_MACHINE = ['generator-bound', 'port-bound'];
 
+const OVER_TIME = 'Throughput and latency';
+
 /** @param {RunFile} run @param {RunData} data @returns {Part[]} */
 function overTime(run, data) {
   return run.intervals.length > 0
-    ? [chartBox(data.charts.answer), timeNote(data)]
+    ? [panelsFigure('time', OVER_TIME, data.charts.answer), timeNote(data)]
     : [html`<p class="missing">${sentence(noIntervals(run))} There is nothing to draw over time.</p>`];
 }
 
@@ -249,13 +251,13 @@ function badges(run) {
   return [
     result === null
       ? end !== 'running' && !isPlain(run) && badge('no audit', 'plain')
-      : badge(`audit ${result.replace('_', ' ')}`, result === 'exact' ? 'good' : 'bad'),
+      : result !== 'exact' && badge(`audit ${result.replace('_', ' ')}`, 'bad'),
     passedBadge(thresholds, 'thresholds'),
     broken + abandoned === 0 && badge('no failures', 'good'),
     broken > 0 && badge(`${quantity(broken)} failed or timed out`, 'bad'),
     abandoned > 0 && badge(`${quantity(abandoned)} abandoned`, 'bad'),
     badBadge(figureOf('violations')?.read(run) ?? 0, 'contradiction'),
-    reorgs.count > 0 && badge(`${reorgs.count} reorgs`, 'bad'),
+    badBadge(reorgs.count, 'reorg'),
     badBadge(warnings.length, 'warning'),
     badge(endText(run), GOOD_ENDS.has(end) ? 'plain' : 'bad'),
     exitCode !== null && badge(`exit code ${exitCode}`, exitCode === 0 ? 'plain' : 'bad'),
@@ -265,10 +267,11 @@ function badges(run) {
 const GOOD_ENDS = new Set(['duration', 'iterations', 'interrupted', 'running']);
 
 /** @param {RunData} data */
-function timeNote({ time: { phases } }) {
-  const names = [...new Set(phases.map(({ name }) => name))];
+function timeNote({ time }) {
+  const [phases, marks] = [time.phases, time.marks].map((all) => [...new Set(all.map(({ name }) => name))]);
   return html`<p class="note">
     <span class="needs-script">Drag over a chart to zoom all of them; double-click shows the whole run again.</span>
-    ${names.length > 0 && html` Shaded: ${names.join(' and ')}, outside of the measured window.`}
+    ${phases.length > 0 && html` Shaded: ${phases.join(' and ')}, outside of the measured window.`}
+    ${marks.length > 0 && html` Dashed lines: ${marks.join(' and ')}.`}
   </p>`;
 }

@@ -1,5 +1,6 @@
 import { markOf, wordColumns } from '../outputs/table.js';
 import { counted } from '../text.js';
+import { sentence } from './charts.js';
 import { Html, details, html, list, section } from './html.js';
 
 /**
@@ -95,6 +96,12 @@ export function passedBadge(all, noun) {
   return failed === 0
     ? badge(`all ${all.length} ${noun} passed`, 'good')
     : badge(`${failed} of ${all.length} ${noun} failed`, 'bad');
+}
+
+/** The headline of a page, and what follows it. @param {string} words @param {number} at the place of a separator of two characters; -1: none */
+export function headline(words, at) {
+  if (at < 0) return { verdict: sentence(words) };
+  return { verdict: sentence(words.slice(0, at)), limit: sentence(words.slice(at + 2)) };
 }
 
 /** @param {Part | readonly Part[]} words @param {string} [id] */

@@ -242,11 +242,15 @@ export function findCharts(find, cells) {
     { word: 'held', color: HELD, of: runs.filter(({ holds }) => holds) },
     { word: 'failed', color: FAILED, of: runs.filter(({ holds }) => !holds) },
   ];
+  // A legend has no entry without a mark.
+  const isDrawn = (/** @type {Series} */ { values: all }) => all.some((value) => value !== null);
   const seriesOfMetric = (/** @type {string} */ metric, label = '') =>
-    sides.map(({ word, color, of }) => ({
-      ...{ label: `${label}${word}`, color, x: of.map(({ value }) => value) },
-      values: of.map(({ metrics }) => rounded(metrics(metric))),
-    }));
+    sides
+      .map(({ word, color, of }) => ({
+        ...{ label: `${label}${word}`, color, x: of.map(({ value }) => value) },
+        values: of.map(({ metrics }) => rounded(metrics(metric))),
+      }))
+      .filter(isDrawn);
   const values = [...new Set(trials.map(({ value }) => value))].sort((a, b) => a - b);
   const shared = {
     kind: /** @type {const} */ ('points'),
@@ -276,7 +280,7 @@ export function findCharts(find, cells) {
       ...shared,
       id: 'find-latency',
       title: `Latency against ${name}`,
-      summary: `Median and 99th percentile of the same runs.${isLog ? LOGARITHMIC : ''}`,
+      summary: `Median and 99th percentile of the same runs.${answer}${isLog ? LOGARITHMIC : ''}`,
       unit: 'ms',
       isLog,
       series: latencies,

@@ -5,7 +5,7 @@ import { digits } from '../text.js';
 import { cellName } from '../studies/plan.js';
 import { chartBox, sentence } from './charts.js';
 import { html, renderPage, section } from './html.js';
-import { badBadge, badge, dataTable, listSection, minuteOf, note, tableSection } from './sections.js';
+import { badBadge, badge, dataTable, headline, listSection, minuteOf, note, tableSection } from './sections.js';
 import { colorSteps, findCharts, sweepCharts } from './sweep-charts.js';
 
 /**
@@ -29,7 +29,7 @@ export function renderSweep(sweep, { folder = '.' } = {}) {
   const table = find === null ? runsTable(sweep) : trialsTable(find);
   return renderPage({
     title: `${what}${environment === null ? '' : ` at ${environment.endpoint}`}, ${minuteOf(startedAt)}`,
-    verdict: sentence(verdict),
+    ...headline(verdict, verdict.lastIndexOf('; ')),
     badges: [
       badge(title, isComplete(sweep) ? 'good' : 'bad'),
       badBadge(runs.filter(({ exitCode }) => exitCode !== 0).length, 'run', ' with an exit code other than 0'),
@@ -58,11 +58,15 @@ const RATE_HELD = 'the rate held (always required: operations were verified at l
 function gridSection({ axes: [down, right], cells }, tables) {
   const grids = tables.map((table, i) => {
     const steps = colorSteps(cells.map(({ metrics }) => meanOf(metrics[GRID_METRICS[i]] ?? [])));
-    return dataTable(table, (row, column) => {
+    const grid = dataTable(table, (row, column) => {
       const [value, other] = [down.values[row], right.values[column - 1]];
       const at = cells.findIndex(({ settings }) => settings[down.name] === value && settings[right.name] === other);
       return `heat-${steps[at] ?? 'none'}${cells[at]?.saturated ? ' saturated' : ''}`;
     });
+    return html`<div>
+      <h3>${table.title}</h3>
+      ${grid}
+    </div>`;
   });
   return section(
     'grid',

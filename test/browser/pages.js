@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import axe from 'axe-core';
 import { openPage, screenshots } from './browser.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
@@ -53,6 +54,17 @@ export function overflow(page) {
   return page.locator('html').evaluate((root) => root.scrollWidth - root.clientWidth);
 }
 
+/** axe-core finds nothing, with all sections of the page open. @param {Page} page */
+export async function assertAccessible(page) {
+  await page.$$eval('details', (all) => all.forEach((one) => one.toggleAttribute('open', true)));
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate(() => /** @type {any} */ (globalThis).axe.run());
+  const found = violations.map(
+    (/** @type {any} */ { id, nodes }) => `${id}: ${nodes[0].html} ${nodes[0].failureSummary}`,
+  );
+  assert.deepEqual(found, []);
+}
+
 export const LOOKS = {
   dark: { colorScheme: /** @type {const} */ ('dark') },
   phone: { viewport: { width: 320, height: 640 }, deviceScaleFactor: 2 },
@@ -64,4 +76,5 @@ export async function assertReadable(t, url, name, look) {
   assert.equal(await overflow(page), 0);
   assert.deepEqual(complaints, []);
   await page.screenshot({ path: screenshots(t)(name), fullPage: true });
+  await assertAccessible(page);
 }

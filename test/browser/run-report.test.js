@@ -11,7 +11,7 @@ import { NO_BROWSER, openPage, screenshots } from './browser.js';
 import { exited, readJson, spawnStress } from '../helpers/cli.js';
 import { longRun } from '../helpers/long-run.js';
 import { temporaryFolder } from '../helpers/temporary.js';
-import { figuresOf, overflow, suiteFolder, tableIn } from './pages.js';
+import { assertAccessible, figuresOf, overflow, suiteFolder, tableIn } from './pages.js';
 
 /**
  * @import { RunFile } from '../../src/contracts/run-file.d.ts'
@@ -115,7 +115,7 @@ describe('the page of a run', { skip: NO_BROWSER }, () => {
       assert.ok(Math.abs(tps[i] - (expected ?? 0)) <= (0.001 + shift) * (expected ?? 0), `${tps[i]}, ${expected}`);
     });
     assert.ok(compared >= 3, `${compared} intervals are compared`);
-    await page.click('#figure-tps details.numbers summary');
+    await page.click('#numbers-tps summary');
     // The table is made when it is opened.
     await page.waitForSelector('#numbers-tps tbody tr');
     const rows = await page.locator('#numbers-tps tbody tr').count();
@@ -175,6 +175,7 @@ describe('the page of a run', { skip: NO_BROWSER }, () => {
     const dark = await openPage(t, made.url, { colorScheme: 'dark' });
     assert.equal(await background(dark.page), 'rgb(20, 23, 26)');
     await dark.page.screenshot({ path: screenshots(t)('run-dark'), fullPage: true });
+    await assertAccessible(dark.page);
     const { page } = await openPage(t, made.url, { colorScheme: 'light' });
     assert.equal(await background(page), 'rgb(255, 255, 255)');
     const lightPlot = await page.evaluate(() => Reflect.get(window, '__charts').tps.ctx.canvas.toDataURL());
@@ -186,10 +187,31 @@ describe('the page of a run', { skip: NO_BROWSER }, () => {
     );
   });
 
+  it('answers on the first screen, of a phone as well', async (t) => {
+    for (const viewport of [
+      { width: 1300, height: 900 },
+      { width: 390, height: 844 },
+    ]) {
+      const { page } = await openPage(t, made.url, { viewport });
+      const [ends, lines, whole] = await page.evaluate(() => {
+        const verdict = /** @type {HTMLElement} */ (document.querySelector('.verdict'));
+        const ends = ['.verdict', '.limit', 'dl.small', '#plot-tps', '#plot-latency'].map(
+          (name) => document.querySelector(name)?.getBoundingClientRect().bottom ?? Infinity,
+        );
+        const lines = verdict.clientHeight / parseFloat(getComputedStyle(verdict).lineHeight);
+        return [ends, Math.round(lines), document.documentElement.scrollHeight];
+      });
+      assert.ok(Math.max(...ends) <= viewport.height, `${viewport.width}: ${ends}`);
+      assert.ok(lines <= 2, `${lines} lines`);
+      assert.ok(whole <= 3500, `${whole} pixels`);
+    }
+  });
+
   it('can be read on a phone, and on paper', async (t) => {
     const phone = await openPage(t, made.url, { viewport: { width: 320, height: 640 }, deviceScaleFactor: 2 });
     assert.equal(await overflow(phone.page), 0);
     await phone.page.screenshot({ path: screenshots(t)('run-phone'), fullPage: true });
+    await assertAccessible(phone.page);
     const { page } = await openPage(t, made.url, { colorScheme: 'dark', viewport: { width: 720, height: 1000 } });
     await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
     const look = await page.evaluate(() => ({
@@ -300,6 +322,7 @@ describe('the dashboard', { skip: NO_BROWSER }, () => {
     assert.equal(await points(), run.intervals.length);
     assert.match((await page.textContent('.verdict')) ?? '', /audit exact/);
     await page.screenshot({ path: screenshots(t)('dashboard-end'), fullPage: true });
+    await assertAccessible(page);
     for (const url of requests) assert.ok(url.startsWith(`http://127.0.0.1:${port}/`), url);
     assert.deepEqual(complaints, []);
   });

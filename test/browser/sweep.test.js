@@ -10,7 +10,7 @@ import { NO_BROWSER, openPage, screenshots } from './browser.js';
 import { readJson, runStress } from '../helpers/cli.js';
 import { equalBy } from '../helpers/equal-by.js';
 import { sweepOf } from '../helpers/sweep-file.js';
-import { LOOKS, assertReadable, dataOf, pageIn, suiteFolder, tableIn } from './pages.js';
+import { LOOKS, assertAccessible, assertReadable, dataOf, pageIn, suiteFolder, tableIn } from './pages.js';
 
 /** @import { SweepFile } from '../../src/contracts/study.d.ts' */
 
@@ -147,5 +147,6 @@ describe('the page of a sweep in a browser', { skip: NO_BROWSER, timeout: 180_00
     const band = await page.evaluate(() => /** @type {any} */ (globalThis).__board.plots[0].chart.band);
     assert.deepEqual(band, { low: 96, at: 101, high: 104 });
     await page.screenshot({ path: screenshots(t)('find'), fullPage: true });
+    await assertAccessible(page);
   });
 });

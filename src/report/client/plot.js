@@ -26,6 +26,11 @@ const TIME_STEPS = [
 const HEIGHT = 190;
 const HEAT_HEIGHT = 240;
 
+/** Of panels, which are lower on a phone so that both are seen at once. */
+const PANEL_HEIGHTS = { upper: 140, lower: 160 };
+const PHONE_WIDTH = 500;
+const PHONE_PART = 0.75;
+
 export class Plot {
   /** @param {Chart} chart @param {TimeAxis | null} time the shared axis, if any @param {() => void} onRange called when the visible part changes */
   constructor(chart, time, onRange) {
@@ -59,8 +64,8 @@ export class Plot {
     const isTimed = time !== null;
     return {
       width: this.element.clientWidth || 600,
-      height: chart.kind === 'heat' ? HEAT_HEIGHT : HEIGHT,
-      padding: [14, 26, 0, 0],
+      height: this.#height(this.element.clientWidth),
+      padding: [chart.panel === 'lower' ? 6 : 14, 26, 0, 0],
       // The labels have the markers, in colours that follow the theme.
       legend: { markers: { show: false, stroke: '', fill: '' } },
       cursor: {
@@ -77,7 +82,7 @@ export class Plot {
       series: [{ label: chart.xLabel ?? 'interval', value: shown((column) => this.at(column)) }, ...this.#series()],
       hooks: {
         drawClear: [
-          (/** @type {uPlot} */ u) => time !== null && drawTimes(u, time),
+          (/** @type {uPlot} */ u) => time !== null && drawTimes(u, time, chart.panel !== 'lower'),
           (/** @type {uPlot} */ u) => chart.band !== undefined && drawBand(u, chart.band),
         ],
         draw: [(/** @type {uPlot} */ u) => this.#draw(u)],
@@ -88,6 +93,13 @@ export class Plot {
         setScale: [(/** @type {uPlot} */ _, /** @type {string} */ key) => key === 'x' && isTimed && this.onRange()],
       },
     };
+  }
+
+  /** @param {number} width */
+  #height(width) {
+    const { kind, panel } = this.chart;
+    if (panel !== undefined) return PANEL_HEIGHTS[panel] * (width > 0 && width < PHONE_WIDTH ? PHONE_PART : 1);
+    return kind === 'heat' ? HEAT_HEIGHT : HEIGHT;
   }
 
   /** The whole range is from the start of the first interval to the end of the last one. */
@@ -102,33 +114,38 @@ export class Plot {
     const { heat } = chart;
     if (heat !== undefined) return { range: () => heatRange(heat) };
     if (chart.isLog) return { distr: 3 };
+    // Markers and names need more room than lines.
+    const room = chart.kind === 'path' || chart.kind === 'points' ? 1.15 : 1.06;
     const tops = chart.series.flatMap(({ high = [] }) => high).map((value) => value ?? 0);
     return {
       range: (/** @type {uPlot} */ _, /** @type {number | null} */ __, /** @type {number | null} */ max) => [
         0,
-        Math.max(max ?? 0, ...tops) * 1.06 || 1,
+        Math.max(max ?? 0, ...tops) * room || 1,
       ],
     };
   }
 
   #xAxis() {
     const { x = [], xUnit, xLabel, xTexts } = this.chart;
+    const isUpper = this.chart.panel === 'upper';
     const ticks = this.chart.xTicks ?? (xTexts === undefined ? null : zip(x, xTexts));
     const show = this.time === null ? (/** @type {number} */ x) => quantity(x, xUnit) : clockTime;
     return {
       ...axisLook(),
-      size: 28,
+      size: isUpper ? 8 : 28,
       ...(this.time === null ? {} : { incrs: TIME_STEPS }),
       ...(xLabel === undefined ? {} : { label: xLabel, labelSize: 18, labelFont: '12px system-ui, sans-serif' }),
       space: 56,
-      values: (/** @type {uPlot} */ _, /** @type {number[]} */ splits) => splits.map((at) => show(at)),
+      values: (/** @type {uPlot} */ _, /** @type {number[]} */ splits) => splits.map((at) => (isUpper ? '' : show(at))),
       ...(ticks === null ? {} : named(ticks)),
     };
   }
 
   #yAxis() {
     const { heat, unit } = this.chart;
-    const look = { ...axisLook(), size: 80 };
+    // Three ticks or more, also where there is little space.
+    const space = (/** @type {unknown[]} */ ...[, , , , height]) => Math.min(30, Number(height) / 4);
+    const look = { ...axisLook(), size: 80, space };
     if (heat !== undefined) {
       return {
         ...look,
@@ -204,7 +221,7 @@ export class Plot {
   }
 
   resize(width = this.element.clientWidth) {
-    if (width > 0 && width !== this.uplot.width) this.uplot.setSize({ width, height: this.uplot.height });
+    if (width > 0 && width !== this.uplot.width) this.uplot.setSize({ width, height: this.#height(width) });
   }
 
   /** Reads the next value. Without a cursor it starts in the middle of the visible part. @param {number} step */

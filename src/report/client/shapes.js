@@ -109,18 +109,17 @@ export function drawOver(u, chart) {
   ctx.rect(bbox.left, 0, bbox.width, bbox.top + bbox.height);
   ctx.clip();
   ctx.lineWidth = 1.75 * devicePixelRatio;
-  /** @type {Array<{left: number, right: number, y: number}>} */
-  const names = [];
+  const all = chart.series.map((series) => placesOf(u, chart, series));
   for (const [i, series] of chart.series.entries()) {
     ctx.strokeStyle = color(`c${series.color}`);
     ctx.fillStyle = ctx.strokeStyle;
-    const points = placesOf(u, chart, series);
+    const points = all[i];
     if (chart.kind === 'path') drawPath(ctx, points, series);
     drawIntervals(u, chart, series);
     if (chart.kind === 'path' || (chart.kind === 'points' && series.dash === undefined)) drawShapes(ctx, points, i);
-    drawNames(u, points, names);
     drawCrosses(ctx, points);
   }
+  drawNames(u, all.flat());
   ctx.restore();
 }
 
@@ -165,22 +164,38 @@ function drawShapes(ctx, points, shape) {
   }
 }
 
-/** Beside the points, if there is space. @param {uPlot} u @param {Point[]} points @param {Array<{left: number, right: number, y: number}>} drawn occupied places */
-function drawNames({ ctx, bbox }, points, drawn) {
+/** Where a name can stand: directions of x and y from its point, the best first; the place of the point itself is taken. */
+const SIDES = [1, -1, 0].flatMap((right) => [-1, 1, 0].map((down) => [right, down]));
+
+/** Beside the points, where neither a marker nor another name is, if there is such a place. @param {uPlot} u @param {Point[]} points */
+function drawNames({ ctx, bbox }, points) {
+  const [marker, height, gap, step] = [5, 12, 6, 8].map((length) => length * devicePixelRatio);
+  const taken = points.map(({ x, y }) => ({ x, y, half: marker }));
   ctx.save();
-  ctx.textAlign = 'left';
-  ctx.textBaseline = 'alphabetic';
+  ctx.textAlign = 'center';
+  ctx.textBaseline = 'middle';
   ctx.fillStyle = color('ink');
+  ctx.strokeStyle = color('back');
+  ctx.lineWidth = 3 * devicePixelRatio;
   ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
   for (const { x, y, name = '' } of points) {
-    const { width } = ctx.measureText(name);
-    const gap = 7 * devicePixelRatio;
-    const left = x + gap + width > bbox.left + bbox.width ? x - gap - width : x + gap;
-    const height = 12 * devicePixelRatio;
-    const isFree = drawn.every((one) => one.right < left || one.left > left + width || Math.abs(one.y - y) > height);
-    if (!isFree) continue;
-    drawn.push({ left, right: left + width, y });
-    ctx.fillText(name, left, Math.max(y - 3 * devicePixelRatio, height));
+    const half = ctx.measureText(name).width / 2;
+    const place = SIDES.map(([right, down]) => ({
+      x: x + right * (gap + half),
+      y: y + down * (right === 0 ? height : step),
+      half,
+    })).find(
+      (one) =>
+        Math.abs(one.x - bbox.left - bbox.width / 2) <= bbox.width / 2 - half &&
+        one.y >= height / 2 &&
+        one.y <= bbox.top + bbox.height - height / 2 &&
+        taken.every((other) => Math.abs(other.x - one.x) >= other.half + half || Math.abs(other.y - one.y) >= height),
+    );
+    if (place === undefined) continue;
+    taken.push(place);
+    // Lines behind it are hidden.
+    ctx.strokeText(name, place.x, place.y);
+    ctx.fillText(name, place.x, place.y);
   }
   ctx.restore();
 }

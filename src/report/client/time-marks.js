@@ -9,8 +9,8 @@ import { clockTime } from '../../quantity.js';
 
 /** The time axis of charts: the names of its intervals, and phases outside of the window. */
 
-/** Shades phases outside of the window, and marks events. @param {uPlot} plot @param {TimeAxis} time */
-export function drawTimes(plot, { phases, marks }) {
+/** Shades phases outside of the window, and marks events. @param {uPlot} plot @param {TimeAxis} time @param {boolean} isNamed */
+export function drawTimes(plot, { phases, marks }, isNamed) {
   const { ctx, bbox } = plot;
   const right = bbox.left + bbox.width;
   const at = (/** @type {number} */ seconds) => plot.valToPos(seconds, 'x', true);
@@ -35,10 +35,11 @@ export function drawTimes(plot, { phases, marks }) {
     ctx.moveTo(x, bbox.top);
     ctx.lineTo(x, bbox.top + bbox.height);
     ctx.stroke();
-    drawName(plot, name, x, right, taken);
+    if (isNamed) drawName(plot, name, x, right, taken);
   }
   ctx.fillStyle = color('quiet');
-  for (const { from, to, name } of phases) drawName(plot, name, Math.max(at(from), bbox.left), at(to), taken);
+  for (const { from, to, name } of isNamed ? phases : [])
+    drawName(plot, name, Math.max(at(from), bbox.left), at(to), taken);
   ctx.restore();
 }
 
