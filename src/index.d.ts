@@ -35,6 +35,8 @@ export interface RunOptions {
   warmup?: string;
   iterations?: number;
   thinkTime?: string;
+  poolTarget?: number | string;
+  maxBaseFee?: number | string;
   rate?: number | string;
   stages?: string;
   arrival?: 'uniform' | 'poisson';

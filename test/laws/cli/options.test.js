@@ -62,6 +62,7 @@ const KEY = '1a'.repeat(32);
 const VALUES = {
   ...{
     N: '2',
+    'N|Nblocks': '2blocks',
     TIME: '30s',
     URL: 'http://127.0.0.1:1',
     PERCENT: '5%',

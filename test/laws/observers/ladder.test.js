@@ -341,7 +341,10 @@ describe('an observer that throws', () => {
 
   it('on the side of the run or in a thread: the run file has the reason in place of its figures', async () => {
     const rpc = fakeRpc({ eth_getBlockByNumber: () => ({ number: '0x1', hash: hash32(1), transactions: [] }) });
-    const config = /** @type {any} */ ({ load: {}, network: { ladder: ['safe'], check: [] } });
+    const config = /** @type {any} */ ({
+      load: { poolTarget: null, maxBaseFeeWei: null },
+      network: { ladder: ['safe'], check: [] },
+    });
     const given = { rpc, wallets: [], inclusion: 'blocks', ratePerSecond: null, refill: null, before: { why: '' } };
     const open = () => RunObservers.open(config, /** @type {any} */ (given));
     /** @type {string[]} */
