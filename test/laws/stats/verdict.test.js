@@ -130,6 +130,12 @@ function openRun({ asked = 500, achieved = 499, dropped = 0, verified = 4990, la
   };
 }
 
+/** @param {{mean?: number, pausedMs?: number}} given mean: depth of the pool @returns {RunFile['pace']} */
+function paceOf({ mean = 0, pausedMs = 0 }) {
+  const depth = { samples: 10, near: 0, sum: 10 * mean, min: 0, max: mean };
+  return { poolTarget: 500, depth, maxBaseFeeWei: '1', pauses: 1, pausedMs };
+}
+
 /** @param {number[]} latencies @returns {RunFile['latency']['halves']} */
 function halvesOf(latencies) {
   const middle = latencies.length / 2;
@@ -227,6 +233,8 @@ const CASES = {
       callRun([50_000, 51_000, 52_000], nodeOf(0.12)),
       /p90 52 ms, minimum 50 ms; the node used 12 %/,
     ],
+    ['a pool that was never full', { ...ONE, pace: paceOf({ mean: 399 }) }],
+    ['few pauses above a base fee', { ...ONE, pace: paceOf({ pausedMs: 2500 }) }],
     ['a full block now and then', closedRun({ blocks: { full: 40 } })],
     ['a generator just below its limit', closedRun(busy(0.89))],
     ['waiting for a CPU while timers fire on time', closedRun(crowded({ waitedUs: 3e6 }))],
@@ -272,6 +280,12 @@ const CASES = {
     ['more times out than is done', failing({ timedOut: 19_990 }), /, timed_out 19,990, /],
   ],
   'rate-bound': [
+    [
+      'the pool was kept full',
+      { ...ONE, pace: paceOf({ mean: 400 }) },
+      /^the pool had 400 transactions on average, and 500 /,
+    ],
+    ['paused above a base fee', { ...ONE, pace: paceOf({ pausedMs: 2501 }) }, /^paused 25 % of the time/],
     ['an open loop that is kept up with', openRun({}), /^499 of 500 .* achieved, 0 dropped; try a higher rate /],
     ['99 % of the rate, 0.1 % dropped', openRun({ achieved: 495, dropped: 5 }), /^495 of 500 .*, 5 dropped/],
     ['an open loop without ports', openRun({ probes: { sockets: null } })],
