@@ -231,7 +231,7 @@ function meaning(run) {
 /** @param {RunFile} run */
 function verdict(run) {
   const speed = capital(speedText(run));
-  if (run.end === 'running') return html`So far: ${speed}. The run has not ended.`;
+  if (run.end === 'running') return html`So far: ${speed}.`;
   const result = auditResult(run);
   // Plain calls leave nothing to audit.
   if (isPlain(run)) return html`${speed}.`;
