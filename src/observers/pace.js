@@ -1,4 +1,5 @@
 import { POOL_STATUS, ask, headerAt } from '../chain/answers.js';
+import { isBusy } from '../chain/refusals.js';
 import { RpcError, UsageError } from '../errors.js';
 import { DEPTH } from '../stats/observed.js';
 import { merge } from '../stats/merge.js';
@@ -90,7 +91,7 @@ export class Pace {
         this.#tell(pending + queued);
       } catch (error) {
         // Without an answer nothing more is started.
-        if (!(error instanceof RpcError)) continue;
+        if (!(error instanceof RpcError) || isBusy(error)) continue;
         this.#isOwn = true;
         warnOnce(
           'pool',
