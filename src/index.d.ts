@@ -37,6 +37,9 @@ export interface RunOptions {
   thinkTime?: string;
   poolTarget?: number | string;
   maxBaseFee?: number | string;
+  nonceOrder?: 'reversed' | 'shuffled';
+  duplicateShare?: string;
+  replaceShare?: string;
   rate?: number | string;
   stages?: string;
   arrival?: 'uniform' | 'poisson';

@@ -149,7 +149,9 @@ function* sweepProblems({ find, axes, alike }) {
 }
 
 /** @param {LoadConfig} load */
-function* paceProblems({ gasPerSecond, maxBaseFeeWei, stages, warmupMs, iterations }) {
+function* paceProblems({ gasPerSecond, maxBaseFeeWei, stages, warmupMs, iterations, nonceOrder, inFlight }) {
+  if (nonceOrder !== null && inFlight === 1)
+    yield `--nonce-order ${nonceOrder} needs several transactions of a wallet at once: give --in-flight N`;
   if (gasPerSecond !== null && maxBaseFeeWei !== null)
     yield '--rate in gas and --max-base-fee exclude each other: the gas of an operation is measured in a warm-up without pauses';
   if (gasPerSecond !== null && iterations !== null)
@@ -161,7 +163,15 @@ function* paceProblems({ gasPerSecond, maxBaseFeeWei, stages, warmupMs, iteratio
 }
 
 /** Options of submissions. */
-const SENDING = Object.freeze(['batch', 'send-rpc', 'pool-target', 'max-base-fee']);
+const SENDING = Object.freeze([
+  'batch',
+  'send-rpc',
+  'pool-target',
+  'max-base-fee',
+  'nonce-order',
+  'duplicate-share',
+  'replace-share',
+]);
 
 /** @param {StudyConfig} study */
 function* templateProblems({ files }) {

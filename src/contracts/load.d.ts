@@ -103,6 +103,11 @@ export type LoadConfig = LoadSize & {
   /** a number of transactions, or of blocks that they fill, as 500 or 2blocks */
   poolTarget: string | null;
   maxBaseFeeWei: bigint | null;
+  nonceOrder: 'reversed' | 'shuffled' | null;
+  /** from 0 to 1; null: none */
+  duplicateShare: number | null;
+  /** from 0 to 1; null: none */
+  replaceShare: number | null;
 };
 
 /** What an operation does. It goes to worker threads as it is. */

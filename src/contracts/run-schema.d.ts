@@ -176,6 +176,9 @@ export type RunConfig = {
   inFlight?: number | null;
   poolTarget?: string | null;
   maxBaseFeeWei?: string | null;
+  nonceOrder?: string | null;
+  duplicateShare?: number | null;
+  replaceShare?: number | null;
   thinkTimeMs?: number | null;
   intervalMs?: number | null;
   confirmations?: number | null;
@@ -637,6 +640,8 @@ export type GeneratorFacts = {
   outages?: Array<Outage>;
   /** What operations waited for before they were sent, or sent again: all operations together, of the whole run. */
   pauses?: Pauses;
+  /** With --nonce-order, --duplicate-share or --replace-share: what was sent on purpose, of the whole run. */
+  storm?: StormFacts;
   /** How often transactions were sent again. */
   resubmissions: { repeated: number; rebroadcast: number; lost?: number; replaced: number };
 };
@@ -660,6 +665,22 @@ export type Outage = { fromMs: number; toMs?: number; words: string };
 
 /** What operations waited for before they were sent, or sent again: all operations together, of the whole run. */
 export type Pauses = { limitAnswers: number; limitedMs: number; unansweredMs: number };
+
+/** With --nonce-order, --duplicate-share or --replace-share: what was sent on purpose, of the whole run. */
+export type StormFacts = {
+  /** Taken by the node: it has the transaction. */
+  duplicates: number;
+  /** Refused, such as after the transaction was in a block. */
+  duplicatesRefused: number;
+  /** Taken by the node. */
+  replacements: number;
+  /** Refused, such as after the first transaction was in a block. */
+  replacementsRefused: number;
+  /** Verified operations whose replacement was taken: the first transaction is in the chain. */
+  firstIncluded: number;
+  /** The replacement is. */
+  replacementIncluded: number;
+};
 
 export type AuditReport = {
   /** Whether for every wallet counter = start + verified + included late, nonce = start + our included transactions, nothing is pending, and everything could be checked. */

@@ -15,6 +15,7 @@ import { changedAt, createPacer, stageEndsUs } from './pacer.js';
 import { runCall, runSteps, runTransaction } from './operation.js';
 import { CallRecovery, TransactionRecovery } from './recovery.js';
 import { Presigner } from './signing.js';
+import { Storm } from './storm.js';
 import { Lookups, MAX_SUBMISSIONS, RetryPolicy, Submissions, lookUp } from './submit.js';
 
 /**
@@ -78,6 +79,8 @@ export class ThreadEngine {
   #recovery = null;
   /** Null: no limit. @type {FeeBudget | null} */
   #budget = null;
+  /** @type {Storm | null} */
+  #storm = null;
   #observers = new Observers();
   #deadlines;
   /** Those with operations that may not have ended, in order. @type {Sighting[]} */
@@ -172,12 +175,13 @@ export class ThreadEngine {
     this.#budget = budget;
     // A submission of --inclusion sync lasts until its block.
     const most = inclusion.submit === undefined ? MAX_SUBMISSIONS : Infinity;
+    this.#storm = stormOf(config.load, { rpc, presigner, random: this.#random });
     /** @type {Tools} */
     const tools = {
       clock,
       rpc,
       deadlines: this.#deadlines,
-      submissions: new Submissions((operation) => void runSteps(tools, operation), most),
+      submissions: new Submissions((operation) => void runSteps(tools, operation), most, this.#storm),
       lookups: new Lookups((operation) => lookUp(tools, operation)),
       workload,
       inclusion,
@@ -187,6 +191,7 @@ export class ThreadEngine {
       retryPolicy: this.#retryPolicy,
       random: this.#random,
       resubmissions: this.#resubmissions,
+      storm: this.#storm,
       txTimeoutMs: config.network.txTimeoutMs,
       refillBelowWei: about.refillBelowWei ?? null,
     };
@@ -376,6 +381,7 @@ export class ThreadEngine {
       failureWords: this.#driver.failureWords,
       resubmissions: { ...this.#resubmissions },
       pauses: { ...pauses },
+      ...(this.#storm !== null && { storm: { ...this.#storm.facts } }),
       reorgs: this.#reorgs,
       presigned: { ...(this.#presigner?.stats ?? { used: 0, discarded: 0 }) },
     };
@@ -386,6 +392,12 @@ export class ThreadEngine {
     this.#loop.close?.();
     await this.#detector?.stop();
   }
+}
+
+/** @param {EngineConfig['load']} load @param {Pick<ConstructorParameters<typeof Storm>[0], 'rpc' | 'presigner' | 'random'>} tools */
+function stormOf({ nonceOrder, duplicateShare, replaceShare }, tools) {
+  if (!nonceOrder && !duplicateShare && !replaceShare) return null;
+  return new Storm({ nonceOrder, duplicateShare, replaceShare, ...tools });
 }
 
 /** @param {number} limit @param {string | null} why */

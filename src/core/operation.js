@@ -16,6 +16,7 @@ import { transactionStatusOf } from './transaction-status.js';
  * @import { Observers } from '../observers/index.js'
  * @import { Account } from './nonces.js'
  * @import { Presigner, Signed } from './signing.js'
+ * @import { Storm } from './storm.js'
  * @import { Lookups, RetryPolicy, Submissions } from './submit.js'
  */
 
@@ -235,6 +236,7 @@ function nothing() {}
  * @property {Observers} observers
  * @property {RetryPolicy} retryPolicy
  * @property {Resubmissions} resubmissions
+ * @property {Storm | null} storm
  * @property {() => number} random from 0 to 1
  * @property {number} txTimeoutMs
  * @property {number} startBlock latest block when the load began
@@ -277,6 +279,7 @@ export async function runSteps(tools, operation) {
     operation.acceptedAtUs = clock.nowUs();
     operation.error = null;
     operation.endSubmission();
+    void tools.storm?.accepted(operation);
     presigner.signLater(operation.account, operation.account.nextNonce);
 
     // A reorg before the read-back returns to waiting for inclusion.
@@ -284,7 +287,9 @@ export async function runSteps(tools, operation) {
     while (!isVerified && !operation.isCancelled) {
       isVerified = await readBack(tools, operation, await operation.included());
     }
-    if (!operation.isCancelled) operation.end('verified', null, operation.verifiedAtUs ?? clock.nowUs());
+    if (operation.isCancelled) return;
+    tools.storm?.verified(operation);
+    operation.end('verified', null, operation.verifiedAtUs ?? clock.nowUs());
   } catch (error) {
     if (operation.isCancelled) return;
     operation.error = /** @type {Error} */ (error);

@@ -9,6 +9,7 @@ import { knownOf } from './transaction-status.js';
  * @import { ChainReceipt, RefusalClass } from '../contracts/chain.d.ts'
  * @import { Pauses } from '../contracts/run-file.d.ts'
  * @import { Operation, Tools } from './operation.js'
+ * @import { Storm } from './storm.js'
  */
 
 /**
@@ -41,17 +42,32 @@ export class Submissions {
   #waiting = new Queue();
   #isTurnDue = false;
   #start;
+  /** Those of this turn, where they are sent in another order. @type {Operation[]} */
+  #held = [];
+  #storm;
 
-  /** @param {(operation: Operation) => void} start @param {number} most in progress at a time */
-  constructor(start, most) {
+  /** @param {(operation: Operation) => void} start @param {number} most in progress at a time @param {Storm | null} [storm] */
+  constructor(start, most, storm = null) {
+    this.#storm = storm?.hasOrder ? storm : null;
     this.#start = start;
     this.#free = most;
   }
 
   /** @param {Operation} operation is started now or later, in the order in which they are added */
   add(operation) {
+    if (this.#storm !== null) return this.#hold(operation);
     this.#waiting.push(operation);
     if (this.#free > 0 && !this.#isTurnDue) this.#startSome();
+  }
+
+  /** @param {Operation} operation is sent after this turn */
+  #hold(operation) {
+    if (this.#held.push(operation) > 1) return;
+    setImmediate(() => {
+      for (const held of /** @type {Storm} */ (this.#storm).order(this.#held)) this.#waiting.push(held);
+      this.#held = [];
+      this.#startSome();
+    });
   }
 
   /** A submission is over. */

@@ -107,6 +107,7 @@ export function conditionsTable(run) {
     ...outages(run),
     ['stall', stallText(run)],
     ['sent again', sentAgainText(run)],
+    ['on purpose', stormText(run)],
     ['reorgs', reorgsText(run)],
     ...labelled('machine', sockets === null ? [] : socketWarnings(sockets)),
     [
@@ -212,6 +213,20 @@ function sentAgainText({ generator }) {
     [replaced, 'with a higher fee'],
   ];
   return sentAgain.flatMap(([times, words]) => (times > 0 ? `${count(times)} ${words}` : [])).join(', ');
+}
+
+/** What was sent on purpose. @param {RunFile} run */
+function stormText({ generator: { storm }, config: { nonceOrder } }) {
+  if (storm === undefined) return '';
+  const { duplicates, duplicatesRefused, replacements, replacementsRefused, firstIncluded } = storm;
+  const sent = (/** @type {number} */ taken, /** @type {number} */ refused, /** @type {string} */ noun) =>
+    taken + refused === 0 ? [] : `${count(taken)} ${noun} taken by the node and ${count(refused)} refused`;
+  return [
+    ...(nonceOrder ? [`nonces ${nonceOrder}`] : []),
+    ...[sent(duplicates, duplicatesRefused, 'duplicates')].flat(),
+    ...[sent(replacements, replacementsRefused, 'replacements')].flat(),
+    ...(replacements > 0 ? [`the first transaction got into a block ${count(firstIncluded)} times`] : []),
+  ].join('; ');
 }
 
 /** @param {RunFile} run */

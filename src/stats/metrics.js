@@ -286,6 +286,7 @@ export const GENERATOR = {
     presigned: COUNTERS,
     resubmissions: COUNTERS,
     pauses: COUNTERS,
+    storm: COUNTERS,
     rpcCalls: COUNTERS,
     transport: COUNTERS,
     batches: BATCHES,

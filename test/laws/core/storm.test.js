@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import fc from 'fast-check';
+import { Storm } from '../../../src/core/storm.js';
+import { Submissions } from '../../../src/core/submit.js';
+import { RpcError } from '../../../src/errors.js';
+import { randomNumbers } from '../../../src/random.js';
+
+/** @param {Record<string, any>} options */
+function stormOf({ order = null, duplicates = null, replacements = null, seed = 1, refuses = () => null, raise }) {
+  /** @type {string[]} */
+  const sent = [];
+  const rpc = {
+    call: async (/** @type {string} */ _, /** @type {[string]} */ [raw]) => {
+      sent.push(raw);
+      const words = refuses(raw);
+      if (words !== null) throw new RpcError('eth_sendRawTransaction', -32000, words);
+      return '0x';
+    },
+  };
+  const presigner = {
+    raise: (/** @type {any} */ operation) => {
+      if (raise === false) return false;
+      Object.assign(operation, { raw: `${operation.raw}'`, hash: `${operation.hash}'` });
+      return true;
+    },
+  };
+  const shares = { nonceOrder: order, duplicateShare: duplicates, replaceShare: replacements };
+  const storm = new Storm(/** @type {any} */ ({ ...shares, rpc, presigner, random: randomNumbers(seed) }));
+  return { storm, sent };
+}
+
+const operationOf = (/** @type {string} */ name) =>
+  /** @type {any} */ ({ raw: name, hash: name, isCancelled: false, inclusion: null });
+
+describe('--nonce-order', () => {
+  it('what starts in one turn is sent after it: reversed, or shuffled and each once', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 50 }),
+        fc.constantFrom('reversed', 'shuffled'),
+        fc.nat(),
+        async (count, order, seed) => {
+          const { storm } = stormOf({ order, seed });
+          /** @type {number[]} */
+          const started = [];
+          const submissions = new Submissions(
+            (operation) => void started.push(/** @type {any} */ (operation).n),
+            1000,
+            storm,
+          );
+          const all = Array.from({ length: count }, (_, n) => n);
+          for (const n of all) submissions.add(/** @type {any} */ ({ n, isCancelled: false }));
+          assert.deepEqual(started, []);
+          await turn();
+          assert.deepEqual(order === 'reversed' ? started : started.toSorted((a, b) => b - a), all.toReversed());
+        },
+      ),
+      { numRuns: 30 },
+    );
+    const { storm } = stormOf({ order: 'shuffled' });
+    assert.notDeepEqual(storm.order(/** @type {any} */ ([...Array(20).keys()])), [...Array(20).keys()]);
+  });
+});
+
+describe('--duplicate-share and --replace-share', () => {
+  it('send the same bytes again, then a replacement; which one got into a block is counted', async () => {
+    const { storm, sent } = stormOf({ duplicates: 1, replacements: 1 });
+    const [first, second] = [operationOf('a'), operationOf('b')];
+    await storm.accepted(first);
+    await storm.accepted(second);
+    assert.deepEqual(sent, ['a', "a'", 'b', "b'"]);
+    first.hash = 'a';
+    for (const operation of [first, second, operationOf('of another')]) storm.verified(operation);
+    assert.deepEqual(storm.facts, {
+      ...{ duplicates: 2, duplicatesRefused: 0, replacements: 2, replacementsRefused: 0 },
+      ...{ firstIncluded: 1, replacementIncluded: 1 },
+    });
+  });
+
+  it('a node that says that it has the transaction has taken it; other refusals are counted', async () => {
+    const refuses = (/** @type {string} */ raw) => (raw === 'a' ? 'already known' : 'nonce too low');
+    const { storm } = stormOf({ duplicates: 1, replacements: 1, refuses });
+    await storm.accepted(operationOf('a'));
+    await storm.accepted(operationOf('b'));
+    const { duplicates, duplicatesRefused, replacements, replacementsRefused } = storm.facts;
+    assert.deepEqual([duplicates, duplicatesRefused, replacements, replacementsRefused], [1, 1, 0, 2]);
+  });
+
+  it('replace nothing that has ended, is in a block, or whose fee cannot be raised', async () => {
+    const { storm, sent } = stormOf({ replacements: 1 });
+    await storm.accepted({ ...operationOf('a'), isCancelled: true });
+    await storm.accepted({ ...operationOf('b'), inclusion: {} });
+    assert.deepEqual(sent, []);
+    const fixed = stormOf({ replacements: 1, raise: false });
+    await fixed.storm.accepted(operationOf('a'));
+    assert.deepEqual(fixed.sent, []);
+  });
+
+  it('are those of the operations', async () => {
+    const { storm } = stormOf({ duplicates: 0.25 });
+    for (let i = 0; i < 4000; i += 1) await storm.accepted(operationOf('a'));
+    assert.ok(Math.abs(storm.facts.duplicates - 1000) < 100, `${storm.facts.duplicates}`);
+  });
+});
