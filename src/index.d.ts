@@ -61,6 +61,8 @@ export interface RunOptions {
   rpc?: string | URL | readonly (string | URL)[];
   spread?: 'sticky' | 'round-robin' | 'apart';
   sendRpc?: string | URL;
+  sendMethod?: string;
+  sendParams?: string;
   waitFor?: string;
   chainId?: number;
   allowChain?: number;

@@ -132,6 +132,8 @@ export class Router {
  * @property {URL | null} sendUrl endpoint of the submissions, if that is another one
  * @property {Headers} headers of the user
  * @property {number} batch most submissions in a batch
+ * @property {string} sendMethod of submissions
+ * @property {unknown[]} sendParams of submissions
  * @property {(url: URL) => Transport} open opens the transport of an endpoint
  * @property {(url: URL) => Transport} openExtra opens that of another server
  * @property {number | null} fixedId
@@ -157,7 +159,13 @@ export function openEndpoints({ urls, open, openExtra, fixedId, clock, home, spr
   // This header is no secret, and errors have its value.
   const secretHeaders = { ...headers, 'accept-encoding': '' };
   const opened = ownUrls.map((url, i) =>
-    createRpc(transports[i], displayUrl(url), { fixedId, secrets: secretsOf(url, secretHeaders), batches, batch }),
+    createRpc(transports[i], displayUrl(url), {
+      fixedId,
+      secrets: secretsOf(url, secretHeaders),
+      batches,
+      batch,
+      sending: options,
+    }),
   );
   const rpcs = opened.slice(0, urls.length);
   const sending = sendUrl === null ? null : opened[urls.length];

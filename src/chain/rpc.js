@@ -8,7 +8,7 @@ import { classOf } from './refusals.js';
  * JSON-RPC 2.0 over a transport: matches answers to requests by id, turns error answers into error classes, and counts
  * calls by purpose. Also here: subscriptions, and what of a URL may be shown.
  *
- * @import { Headers, Reply, Rpc, Transport } from '../contracts/chain.d.ts'
+ * @import { Headers, NetworkConfig, Reply, Rpc, Transport } from '../contracts/chain.d.ts'
  *
  * @typedef {Pick<Rpc, 'display' | 'secrets'> & {served?: Set<string>}} Endpoint served: methods that it has answered
  */
@@ -71,12 +71,12 @@ export const MAX_IN_FLIGHT = 800;
 /**
  * @param {Pick<Transport, 'post' | 'subscribe'>} transport
  * @param {string} display the endpoint as error messages show it, see displayUrl
- * @param {{fixedId?: number | null, secrets?: readonly string[], batches?: {limit: number, largest: number}, batch?: number}} [options]
+ * @param {{fixedId?: number | null, secrets?: readonly string[], batches?: {limit: number, largest: number}, batch?: number, sending?: Sending}} [options]
  *   secrets: parts of the URL that messages must not show, see secretsOf. batches: batch limits that another Rpc to the
- *   same endpoint has found. batch: most submissions in a batch. fixedId: id of every request, for servers that send a constant answer; it disables batches.
+ *   same endpoint has found. batch: most submissions in a batch. sending: method and parameters of submissions. fixedId: id of every request, for servers that send a constant answer; it disables batches.
  * @returns {Rpc}
  */
-export function createRpc(transport, display, { fixedId = null, secrets = [], batches, batch = 1 } = {}) {
+export function createRpc(transport, display, { fixedId = null, secrets = [], batches, batch = 1, sending } = {}) {
   const endpoint = { display, secrets, served: new Set() };
   // A random start: a server that sends a constant answer must not match the first request by chance.
   let lastId = randomInt(2 ** 20, 2 ** 30);
@@ -84,7 +84,7 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
   /** @type {Record<string, number>} */
   const counts = {};
 
-  const encode = createEncoder();
+  const encode = createEncoder(sending);
 
   /**
    * Plain promises instead of async functions, each of which makes a kilobyte of garbage for every request.
@@ -249,15 +249,24 @@ function isSubmission(method, purpose) {
   return method === 'eth_sendRawTransaction' && (purpose === 'submit' || purpose === 'resubmit');
 }
 
+/** Where the signed transaction belongs in --send-params. */
+export const RAW = '{{raw}}';
+
+/** @typedef {Pick<NetworkConfig, 'sendMethod' | 'sendParams'>} Sending */
+
+/** @type {Sending} */
+export const PLAIN_SENDING = Object.freeze({ sendMethod: 'eth_sendRawTransaction', sendParams: [RAW] });
+
 /** Plain calls send the same parameters each time, so the text of the last ones is kept. */
-function createEncoder() {
+function createEncoder({ sendMethod, sendParams } = PLAIN_SENDING) {
+  const [before, after] = JSON.stringify(sendParams).split(RAW);
   let lastParams = /** @type {unknown} */ (null);
   let text = '';
   /** @param {number} id @param {string} method @param {unknown[]} params @param {string} [purpose] */
   return (id, method, params, purpose) => {
-    // A transaction that the load has signed is hex of our own: JSON.stringify would only copy it.
-    if (isSubmission(method, purpose))
-      return `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":["${params[0]}"]}`;
+    // A transaction that this program has signed is hex: JSON.stringify would only copy it.
+    if (method === 'eth_sendRawTransaction' && purpose !== 'load')
+      return `{"jsonrpc":"2.0","id":${id},"method":"${sendMethod}","params":${before}${params[0]}${after}}`;
     if (params !== lastParams) {
       lastParams = params;
       text = JSON.stringify(params);

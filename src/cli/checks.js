@@ -166,6 +166,7 @@ function* paceProblems({ gasPerSecond, maxBaseFeeWei, stages, warmupMs, iteratio
 const SENDING = Object.freeze([
   'batch',
   'send-rpc',
+  'send-method',
   'pool-target',
   'max-base-fee',
   'nonce-order',

@@ -1,3 +1,4 @@
+import { RAW } from '../chain/rpc.js';
 import { HIGHEST_RATE, operationsOf } from '../core/pacer.js';
 import { UsageError } from '../errors.js';
 import { isWorkloadFile } from '../files.js';
@@ -203,6 +204,15 @@ export function jsonArray(text) {
     // The same message.
   }
   throw new Error(`must be a JSON array such as '["0x1", false]', not ${quote(text)}`);
+}
+
+/** @param {string} text @returns {unknown[]} */
+export function sendParams(text) {
+  const value = jsonArray(text);
+  if (JSON.stringify(value).split(`"${RAW}"`).length === 2) return value;
+  throw new Error(
+    `must have "${RAW}" once, in place of the signed transaction, such as '[{"tx":"${RAW}"}]', not ${quote(text)}`,
+  );
 }
 
 /** Decimal or hexadecimal, as nodes give it. */

@@ -133,6 +133,10 @@ export type NetworkConfig = {
   maxBodyBytes: number;
   /** most submissions in a batch */
   batch: number;
+  /** of submissions, in place of eth_sendRawTransaction */
+  sendMethod: string;
+  /** with "{{raw}}" where the signed transaction belongs */
+  sendParams: unknown[];
   fixedId: number | null;
   spread: Spread;
   txTimeoutMs: number;

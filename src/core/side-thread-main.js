@@ -22,7 +22,7 @@ const openRpc = (text, name) => {
   const open = transports[chooseTransport('auto', url)];
   const all = Array.from({ length: connections }, () => {
     const transport = open({ url, connections: 1, timeoutMs, headers, insecure });
-    return createRpc(transport, name, { secrets: secretsOf(url, headers) });
+    return createRpc(transport, name, { secrets: secretsOf(url, headers), sending: network });
   });
   /** @type {Rpc['call']} */
   const call = (...request) => all[Math.floor(Math.random() * connections)].call(...request);
