@@ -73,7 +73,11 @@ const VALUES = {
   },
   ...{ OPTION: 'rate', 'NAME:WEIGHT': 'counter:1', 'NAME|FILE': 'deploy', 'start-at': '2030-01-01T00:00:00Z' },
   ...{ 'push-header': 'X-Team: load', label: 'branch=main' },
-  ...{ 'send-params': '[{"tx":"{{raw}}"}]', params: '[]', mnemonic: 'legal winner thank year wave sausage worth useful legal winner thank yellow' },
+  ...{
+    'send-params': '[{"tx":"{{raw}}"}]',
+    params: '[]',
+    mnemonic: 'legal winner thank year wave sausage worth useful legal winner thank yellow',
+  },
 };
 
 /** @param {Option} option */
