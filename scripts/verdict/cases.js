@@ -235,8 +235,8 @@ const BY_VERDICT = {
     },
   },
   funds: {
-    'closed loop, 20 wallets with funds for a few operations': anvil('-t 20 -d 8s --fund-amount 0.0004', {
-      wei: 4n * 10n ** 14n,
+    'closed loop, 20 wallets with funds for a few operations': anvil('-t 20 -d 8s --fund-amount 0.0006', {
+      wei: 6n * 10n ** 14n,
     }),
   },
   'generator-bound': {
