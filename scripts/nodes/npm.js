@@ -20,8 +20,14 @@ export function ensurePackage(name, target, { node = '', signal } = {}) {
   return ensureInstalled(npm, { name, file: 'node_modules' }, signal);
 }
 
-/** The folder of a newer Node.js than that of the tests. @param {string} version @param {AbortSignal} [signal] */
+/**
+ * The folder of a newer Node.js than that of the tests. The package `node` has it only after its install scripts, which npm may
+ * be told to leave out; the package of the platform has it as it is.
+ * @param {string} version
+ * @param {AbortSignal} [signal]
+ */
 export async function ensureNode(version, signal) {
-  const packages = await ensurePackage(`node-${version}`, `node@${version}`, { signal });
-  return join(packages, 'node', 'bin');
+  const name = `node-${process.platform}-${process.arch}`;
+  const packages = await ensurePackage(`${name}-${version}`, `${name}@${version}`, { signal });
+  return join(packages, name, 'bin');
 }
