@@ -343,13 +343,15 @@ export class Load {
   async #report(phase, nowUs) {
     const { stop, watch } = this.#options;
     try {
-      const { interval, counts, traffic } = await this.#take(nowUs, true);
+      const { interval, traffic } = await this.#take(nowUs, true);
       const report = /** @type {EngineReport} */ (interval);
       const { loop, silence, reorgs, warnings } = report;
       // The row is written when all probes have responded, without delaying the next interval.
       const probes = watch.sample(loop, traffic.transport);
       probes.catch(() => {}); // thrown where the rows are awaited
-      this.#written = this.#written.then(async () => this.#addRow(phase, report, counts, await probes));
+      // Operations that have ended since the end of the interval do not count yet.
+      const { started, verified } = /** @type {Stats} */ (this.#past).counts;
+      this.#written = this.#written.then(async () => this.#addRow(phase, report, { started, verified }, await probes));
       this.#written.catch(() => {});
       for (const event of reorgs) watch.warnOf('reorg', reorgInWords(event));
       for (const [kind, words] of Object.entries(warnings)) watch.warnOnce(kind, words);
@@ -362,7 +364,7 @@ export class Load {
     }
   }
 
-  /** @param {Phase} phase @param {EngineReport} report @param {Counts} totals @param {Readings} probes */
+  /** @param {Phase} phase @param {EngineReport} report @param {Pick<Counts, 'started' | 'verified'>} totals until its end @param {Readings} probes */
   #addRow(phase, { stats, inFlight, blocks, silence }, totals, probes) {
     const { loadStartUs } = this.#plan;
     if (phase === 'load') this.#cpuUs += probes.self.cpuUs;

@@ -14,7 +14,7 @@ import { readingsOf } from '../../helpers/samples.js';
 
 /**
  * @import { Clock, EngineReport, LoadPlan, SpanCount } from '../../../src/contracts/load.d.ts'
- * @import { LiveFigures, Output } from '../../../src/contracts/output.d.ts'
+ * @import { LiveFigures, Output, Totals } from '../../../src/contracts/output.d.ts'
  * @import { Counts, IntervalRow } from '../../../src/contracts/run-file.d.ts'
  * @import { WarmUpOptions } from '../../../src/core/load.js'
  */
@@ -66,8 +66,16 @@ async function loadOf({
   const stop = new Stop();
   /** @type {IntervalRow[]} */
   const rows = [];
+  /** @type {Totals[]} */
+  const totals = [];
   const outputs = /** @type {any[]} */ ([
-    { interval: (/** @type {IntervalRow} */ row) => rows.push({ ...row }), live },
+    {
+      interval: (/** @type {IntervalRow} */ row, /** @type {Totals} */ sums) => {
+        rows.push({ ...row });
+        totals.push(sums);
+      },
+      live,
+    },
   ]);
   const intervals = new Recorder([0], 0);
   const engine = /** @type {any} */ ({
@@ -125,7 +133,7 @@ async function loadOf({
     begin: async () => clock.nowUs(),
   });
   const { generator } = await load.run();
-  return { stop, rows, generator };
+  return { stop, rows, totals, generator };
 }
 
 it("a timer that fires just before an interval's end costs no report", async () => {
@@ -142,6 +150,16 @@ it('a row mentions an endpoint that was silent for 1.5 s', async () => {
     const { rows } = await loadOf({ silence: { silentMs, stillMs: 0, words: '' } });
     assert.deepEqual(rows[0].silence, expected);
   }
+});
+
+it('the totals of a row are those of the rows so far, not of what has ended since', async () => {
+  const { totals } = await loadOf({ counts: () => ({ ...zeroCounts(), started: 9, verified: 4 }) });
+  assert.ok(totals.length > 0);
+  equalBy(
+    totals,
+    ({ attempts, verified }) => attempts + verified,
+    totals.map(() => 0),
+  );
 });
 
 it('a row waits for its rate twice as long as operations are spread', async () => {
