@@ -233,7 +233,7 @@ const TABLE = {
       help: 'number of transactions to keep in the pool of the node, or as many as fill N blocks: operations are started when it has fewer (txpool_status)' },
     { name: 'max-base-fee', key: 'maxBaseFeeWei', isAxis: true, argument: 'PRICE', parse: parse.amount('gwei'), commands: SHAPED,
       defaultText: 'none', excludes: ['stages'],
-      help: 'base fee, in gwei, above which no operation is started; a rate goes on afterwards where it was' },
+      help: 'base fee, in gwei, above which no operation is started; a pause delays the schedule of --rate' },
     { name: 'nonce-order', isAxis: true, argument: 'ORDER', choices: ['reversed', 'shuffled'], commands: SHAPED,
       defaultText: 'ascending',
       help: 'order in which the transactions of a wallet that start together are sent; with --in-flight above 1' },

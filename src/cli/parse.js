@@ -209,7 +209,8 @@ export function jsonArray(text) {
 /** @param {string} text @returns {unknown[]} */
 export function sendParams(text) {
   const value = jsonArray(text);
-  if (JSON.stringify(value).split(`"${RAW}"`).length === 2) return value;
+  const parts = JSON.stringify(value).split(RAW);
+  if (parts.length === 2 && parts[0].endsWith('"') && parts[1].startsWith('"')) return value;
   throw new Error(
     `must have "${RAW}" once, in place of the signed transaction, such as '[{"tx":"${RAW}"}]', not ${quote(text)}`,
   );

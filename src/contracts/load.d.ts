@@ -346,7 +346,7 @@ export type Engine<Ledger> = {
 
 /** What may be started (--pool-target, --max-base-fee). */
 export type Pace = {
-  /** nothing is due, and a schedule goes on later where it was */
+  /** nothing is due; the pause delays the schedule */
   isPaused: boolean;
   /** null: as it was; depth: transactions in the pool; null: those of each thread */
   pool: { target: number; depth: number | null } | null;

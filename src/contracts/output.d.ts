@@ -104,7 +104,7 @@ export type Output = {
   finish?: (run: RunFile) => void | Promise<void>;
   /**
    * writes what is left for at most 5 s (--push: 10 s), and closes ports and files; never throws. It may be called twice, and after errors.
-   * now: aborts when the run has to end at once, so that nobody is waited for any more
+   * now: aborts when the run must end at once: the output then waits for nothing
    * Outputs without finish() are closed before the run file is made: the result says what was dropped, and why
    */
   close?: (now?: AbortSignal) => Promise<Closed | void>;

@@ -220,11 +220,11 @@ function stormText({ generator: { storm }, config: { nonceOrder } }) {
   if (storm === undefined) return '';
   const { duplicates, duplicatesRefused, replacements, replacementsRefused, firstIncluded } = storm;
   const sent = (/** @type {number} */ taken, /** @type {number} */ refused, /** @type {string} */ noun) =>
-    taken + refused === 0 ? [] : `${count(taken)} ${noun} taken by the node and ${count(refused)} refused`;
+    taken + refused === 0 ? [] : [`${count(taken)} ${noun} taken by the node and ${count(refused)} refused`];
   return [
     ...(nonceOrder ? [`nonces ${nonceOrder}`] : []),
-    ...[sent(duplicates, duplicatesRefused, 'duplicates')].flat(),
-    ...[sent(replacements, replacementsRefused, 'replacements')].flat(),
+    ...sent(duplicates, duplicatesRefused, 'duplicates'),
+    ...sent(replacements, replacementsRefused, 'replacements'),
     ...(replacements > 0 ? [`the first transaction got into a block ${count(firstIncluded)} times`] : []),
   ].join('; ');
 }
