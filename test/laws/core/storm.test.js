@@ -67,15 +67,14 @@ describe('--nonce-order', () => {
 describe('--duplicate-share and --replace-share', () => {
   it('send the same bytes again, then a replacement; which one got into a block is counted', async () => {
     const { storm, sent } = stormOf({ duplicates: 1, replacements: 1 });
-    const [first, second] = [operationOf('a'), operationOf('b')];
-    await storm.accepted(first);
-    await storm.accepted(second);
-    assert.deepEqual(sent, ['a', "a'", 'b', "b'"]);
-    first.hash = 'a';
-    for (const operation of [first, second, operationOf('of another')]) storm.verified(operation);
+    const operations = ['a', 'b', 'c'].map(operationOf);
+    for (const operation of operations) await storm.accepted(operation);
+    assert.deepEqual(sent, ['a', "a'", 'b', "b'", 'c', "c'"]);
+    operations[0].hash = 'a';
+    for (const operation of [...operations, operationOf('of another')]) storm.verified(operation);
     assert.deepEqual(storm.facts, {
-      ...{ duplicates: 2, duplicatesRefused: 0, replacements: 2, replacementsRefused: 0 },
-      ...{ firstIncluded: 1, replacementIncluded: 1 },
+      ...{ duplicates: 3, duplicatesRefused: 0, replacements: 3, replacementsRefused: 0 },
+      ...{ firstIncluded: 1, replacementIncluded: 2 },
     });
   });
 

@@ -23,7 +23,8 @@ async function opened(
     if (method !== 'txpool_status') return { ...header, gasUsed: '0x0', transactions: [], gasLimit, baseFeePerGas };
     const depth = depths.length > 1 ? depths.shift() : depths[0];
     if (depth instanceof Error) throw depth;
-    return { pending: `0x${Number(depth).toString(16)}`, queued: '0x0' };
+    const [pending, queued] = [Math.floor(Number(depth) / 2), Math.ceil(Number(depth) / 2)];
+    return { pending: `0x${pending.toString(16)}`, queued: `0x${queued.toString(16)}` };
   };
   const load = { poolTarget: poolTarget ?? null, maxBaseFeeWei: maxBaseFeeWei ?? null, gasPerSecond: null };
   const config = /** @type {any} */ ({
@@ -58,19 +59,26 @@ describe('--pool-target', () => {
       told.map(({ pool }) => [pool?.target, pool?.depth]),
       [0, 0, 79, 80, 120, 121].map((depth) => [100, depth]),
     );
-    observers.row('warmup');
-    assert.equal(facts()?.depth, null, 'the warm-up does not count');
-    await clock.advance(100);
-    assert.deepEqual(observers.row('load').pace, { pausedMs: 0, depth: depthOf([121]) });
+    // Those at most 20 from the target are near it.
+    assert.deepEqual(observers.row('load').pace, {
+      pausedMs: 0,
+      depth: { samples: 5, near: 2, sum: 400, min: 0, max: 121 },
+    });
     await clock.advance(200);
     observers.row('load');
-    assert.deepEqual(facts(), {
-      poolTarget: 100,
-      depth: depthOf([121, 121, 121]),
-      maxBaseFeeWei: null,
-      pauses: 0,
-      pausedMs: 0,
-    });
+    const depth = { samples: 7, near: 2, sum: 642, min: 0, max: 121 };
+    assert.deepEqual(facts(), { poolTarget: 100, depth, maxBaseFeeWei: null, pauses: 0, pausedMs: 0 });
+  });
+
+  it('the warm-up does not count, and a window without an answer has a reason', async () => {
+    const { observers, clock, facts } = await opened({ poolTarget: '100' }, { depths: [100] });
+    await clock.advance(100);
+    observers.row('warmup');
+    assert.equal(facts()?.depth, null);
+    const reasons = observers.describe({}).unmeasured;
+    assert.match(reasons['/pace/depth'], /did not answer/);
+    assert.equal(reasons['/pace/maxBaseFeeWei'], '--max-base-fee was not given');
+    assert.ok(!('/pace/poolTarget' in reasons));
   });
 
   it('has as many transactions as fill the blocks, and an instance of several adds its share', async () => {
@@ -129,9 +137,3 @@ describe('--max-base-fee', () => {
       message: /have no base fee/,
     }));
 });
-
-/** @param {number[]} depths */
-function depthOf(depths) {
-  const sum = depths.reduce((all, depth) => all + depth, 0);
-  return { samples: depths.length, near: 0, sum, min: Math.min(...depths), max: Math.max(...depths) };
-}
