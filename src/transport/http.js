@@ -144,7 +144,6 @@ export function asTransportError(error) {
   if (error instanceof AggregateError && error.errors.length > 0) return asTransportError(error.errors.at(-1));
   const code = error.code ?? error.name;
   if (code in FAILURES) return failureOf(FAILURES[code], error);
-  if (code.startsWith('UND_ERR_') && code.endsWith('_TIMEOUT')) return failureOf('timeout', error);
   if (code.startsWith('ERR_SSL_') || code === 'EPROTO')
     return new TransportError(describeTlsError(error), 'tls', error);
   if (CERTIFICATE_CODES.test(code)) {

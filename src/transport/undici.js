@@ -139,9 +139,11 @@ class ReplyHandler extends Exchange {
     this.succeed({ status: this.status, text: body.toString(), retryAfterMs: this.retryAfterMs });
   }
 
-  /** @param {unknown} _controller @param {Error} error */
+  /** @param {unknown} _controller @param {Error & {code?: string}} error */
   onResponseError(_controller, error) {
-    this.fail(asTransportError(error));
+    // The connection has the same time limit, which may end first.
+    if (error.code === 'UND_ERR_CONNECT_TIMEOUT') this.expire();
+    else this.fail(asTransportError(error));
   }
 
   /** A request without a connection is not sent later, because onRequestStart sees isOver. */
