@@ -1,16 +1,19 @@
 /**
- * Whether memory is constant: runs stress at full speed for a long time, and compares what lives on its heap after the
- * warm-up, in the middle and at the end.
+ * Whether memory is constant over hours: runs stress for a long time, and fits a line to what lives on its heap.
  *
- *     npm run soak -- [--duration 30m] [--warmup 5m] [-- options of stress]
+ *     npm run soak -- [--duration 30m] [--warmup 5m] [--geth] [-- options of stress]
  *
- * Without other options it is the main job on the embedded chain, with a run file, so that checkpoints are part of it. V8
- * collects all garbage before it writes a heap snapshot. The exit code is 1 when the live heap has grown by more than 10 %
- * and by more than 5 MB; the snapshots are then kept, for the memory tab of Chrome's developer tools.
+ * Without --geth it is the main job on the embedded chain, at full speed. With it, it is 40 operations a second on a geth
+ * with a block a second, by wallets that are funded for minutes and refilled; that geth is stopped and started again after
+ * each third of the time, and from 40 % to 50 % of it other wallets fill its pool and raise its base fee to 2 gwei.
+ *
+ * A run file is written, so that checkpoints are part of it. V8 collects all garbage before it writes a heap snapshot. The
+ * exit code is 0 if the audit is exact, the live heap grows by less than 1 MB per hour (the upper 95 % bound of its slope),
+ * and the RSS at the end is at most 1.1 times that after the warm-up.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, openSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -18,41 +21,59 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { duration } from '../src/cli/parse.js';
 import { tableOf, tableText } from '../src/outputs/table.js';
+import { fitLine } from '../src/studies/statistics.js';
+import { FUNDER_KEY, startGeth } from './nodes/geth.js';
 
-/** @import { ChildProcess } from 'node:child_process' */
+/**
+ * @import { ChildProcess } from 'node:child_process'
+ * @typedef {{atMs: number, name: string, act: () => Promise<unknown>}} Event
+ */
 
 const STRESS = fileURLToPath(new URL('../bin/stress.js', import.meta.url));
 const DEFAULTS = ['-t', '200', '-o', '0'];
+const ON_GETH = '-t 200 -o 0 --rate 40 --fund-amount 0.001 --refill-below 0.0006 --interval 1s --tx-timeout 5m'.split(
+  ' ',
+);
+const FLOOD = '-t 60 -o 1000 --in-flight 64 --max-base-fee 2'.split(' ');
 
-/** What the heap may grow by. */
-const GROWTH = 0.1;
-const GROWTH_BYTES = 5e6;
+/** Of a block of that geth. */
+const GAS_LIMIT = 15_000_000;
+const FLAGS = ['--txpool.globalslots', '2000'];
 
-/** Lines of the table. */
-const SAMPLES = 30;
+const MAX_SLOPE_BYTES_PER_HOUR = 1e6;
+const MAX_RSS_RATIO = 1.1;
+
+/** Heap snapshots after the warm-up, and lines of the table between two of them. */
+const SNAPSHOTS = 12;
+const LOOKS = 3;
 
 /** Time limit of a snapshot, and of the end. */
 const PATIENCE_MS = 120_000;
 
-/** @param {number} pid @param {number} atMs @returns {string[]} a line of the table */
-function look(pid, atMs) {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+/** @param {ChildProcess} child */
+function look(child) {
+  if (child.exitCode !== null) throw new Error(`stress ended with ${child.exitCode}`);
+  const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
   const figure = (/** @type {string} */ name) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1]);
-  const descriptors = readdirSync(`/proc/${pid}/fd`).length;
-  return [(atMs / 60_000).toFixed(1), mb(figure('VmRSS') * 1024), String(descriptors), String(figure('Threads'))];
+  const descriptors = readdirSync(`/proc/${child.pid}/fd`).length;
+  return { rssBytes: figure('VmRSS') * 1024, descriptors, threads: figure('Threads') };
 }
 
 /** The live heap, from a snapshot that the process writes. @param {ChildProcess} child @param {string} folder */
 async function liveBytes(child, folder) {
-  const before = readdirSync(folder);
   child.kill('SIGUSR2');
   let sizeBytes = -1;
   for (const untilMs = Date.now() + PATIENCE_MS; Date.now() < untilMs; await sleep(1000)) {
-    const name = readdirSync(folder).find((one) => one.endsWith('.heapsnapshot') && !before.includes(one));
+    const name = readdirSync(folder).find((one) => one.endsWith('.heapsnapshot'));
     if (name === undefined) continue;
-    const { size } = statSync(join(folder, name));
+    const file = join(folder, name);
+    const { size } = statSync(file);
     // It does not grow any more.
-    if (size > 0 && size === sizeBytes) return heapOf(join(folder, name));
+    if (size > 0 && size === sizeBytes) {
+      const bytes = heapOf(file);
+      rmSync(file);
+      return bytes;
+    }
     sizeBytes = size;
   }
   throw new Error('stress wrote no heap snapshot in time');
@@ -72,23 +93,46 @@ function mb(bytes) {
   return (bytes / 1e6).toFixed(2);
 }
 
-/** @param {ChildProcess} child @param {{folder: string, durationMs: number, warmupMs: number}} plan @returns {Promise<number[]>} live bytes */
-async function watch(child, { folder, durationMs, warmupMs }) {
+/**
+ * @param {ChildProcess} child
+ * @param {{folder: string, durationMs: number, warmupMs: number, events: Event[]}} plan
+ * @returns {Promise<boolean>} whether memory is bounded
+ */
+async function watch(child, { folder, durationMs, warmupMs, events }) {
   const startMs = Date.now();
   /** @type {string[][]} */
   const rows = [];
+  /** @type {Array<{hours: number, bytes: number, rssBytes: number}>} */
   const heaps = [];
-  for (const untilMs of [warmupMs, (warmupMs + durationMs) / 2, durationMs]) {
-    while (Date.now() - startMs < untilMs) {
-      if (child.exitCode !== null) throw new Error(`stress ended with ${child.exitCode}`);
-      rows.push(look(child.pid ?? -1, Date.now() - startMs));
-      await sleep(Math.min(durationMs / SAMPLES, Math.max(0, untilMs - (Date.now() - startMs))));
+  const due = [...events];
+  const stepMs = (durationMs - warmupMs) / (SNAPSHOTS - 1) / LOOKS;
+  for (let step = 0; step <= (SNAPSHOTS - 1) * LOOKS; step += 1) {
+    while (Date.now() - startMs < warmupMs + step * stepMs) {
+      if (due.length > 0 && Date.now() - startMs >= due[0].atMs) await due.shift()?.act();
+      look(child);
+      await sleep(Math.min(1000, stepMs / 10));
     }
-    heaps.push(await liveBytes(child, folder));
+    const { rssBytes, descriptors, threads } = look(child);
+    const isSnapshot = step % LOOKS === 0;
+    const bytes = isSnapshot ? await liveBytes(child, folder) : 0;
+    const atMs = Date.now() - startMs;
+    if (isSnapshot) heaps.push({ hours: atMs / 3_600_000, bytes, rssBytes });
+    rows.push([(atMs / 60_000).toFixed(1), mb(rssBytes), isSnapshot ? mb(bytes) : '', `${descriptors}`, `${threads}`]);
   }
-  const table = tableOf('', '', ['minute', 'RSS MB', 'descriptors', 'threads'], rows);
-  process.stdout.write(`${tableText(table)}\n\nlive heap: ${heaps.map((bytes) => `${mb(bytes)} MB`).join(', ')}\n`);
-  return heaps;
+  const table = tableOf('', '', ['minute', 'RSS MB', 'live heap MB', 'descriptors', 'threads'], rows);
+  const hours = heaps.map((heap) => heap.hours);
+  const { slope, slopeLow, slopeHigh } = fitLine(
+    hours,
+    heaps.map(({ bytes }) => bytes),
+    0.05,
+  );
+  const rssRatio = heaps[heaps.length - 1].rssBytes / heaps[0].rssBytes;
+  const bounds = `95 %: ${mb(slopeLow)} to ${mb(slopeHigh)}; at most ${mb(MAX_SLOPE_BYTES_PER_HOUR)}`;
+  process.stdout.write(
+    `${tableText(table)}\n\nslope of the live heap: ${mb(slope)} MB per hour (${bounds})\n` +
+      `RSS at the end: ${rssRatio.toFixed(2)} of that after the warm-up (at most ${MAX_RSS_RATIO})\n`,
+  );
+  return slopeHigh <= MAX_SLOPE_BYTES_PER_HOUR && rssRatio <= MAX_RSS_RATIO;
 }
 
 /** @param {ChildProcess} child @returns {Promise<number | null>} its exit code */
@@ -102,38 +146,75 @@ async function end(child) {
   return child.exitCode;
 }
 
+/** @param {string[]} args @param {number | 'ignore'} [output] */
+function start(args, output = 'ignore') {
+  const env = { ...process.env, STRESS_FUNDER_KEY: FUNDER_KEY };
+  return spawn(process.execPath, args, { stdio: ['ignore', output, 'inherit'], env });
+}
+
+/** @param {{folder: string, durationMs: number}} plan */
+async function gethAndEvents({ folder, durationMs }) {
+  const options = {
+    period: 1,
+    gasLimit: GAS_LIMIT,
+    dataDir: join(folder, 'geth'),
+    flags: FLAGS,
+  };
+  let node = await startGeth(options);
+  const { url } = node;
+  const restart = async () => {
+    await node.stop();
+    node = await startGeth({ ...options, port: Number(new URL(url).port) });
+  };
+  const funds = start([STRESS, 'fund', ...FLOOD.slice(0, 4), '--fund-amount', '20', '--rpc', url]);
+  await once(funds, 'exit');
+  const flood = async () => start([STRESS, ...FLOOD, '-d', `${durationMs / 10}ms`, '--rpc', url]);
+  /** @type {Event[]} */
+  const events = [
+    { atMs: durationMs / 3, name: 'restart', act: restart },
+    { atMs: durationMs * 0.4, name: 'flood', act: flood },
+    { atMs: (durationMs * 2) / 3, name: 'restart', act: restart },
+  ];
+  return { url, events, stop: () => node.stop() };
+}
+
 /** @param {string[]} argv @returns {Promise<number>} the exit code */
 async function main(argv) {
   const { values, positionals } = parseArgs({
     args: argv,
-    options: { duration: { type: 'string', default: '30m' }, warmup: { type: 'string' } },
+    options: {
+      duration: { type: 'string', default: '30m' },
+      warmup: { type: 'string' },
+      geth: { type: 'boolean', default: false },
+    },
     allowPositionals: true,
   });
   const durationMs = Number(duration(1000)(values.duration));
   const warmupMs = values.warmup === undefined ? Math.min(300_000, durationMs / 4) : Number(duration(0)(values.warmup));
   const folder = mkdtempSync(join(tmpdir(), 'stress-soak-'));
   const out = join(folder, 'run.json');
+  const node = values.geth ? await gethAndEvents({ folder, durationMs }) : null;
+  const where = node === null ? DEFAULTS : [...ON_GETH, '--rpc', node.url];
   const inspected = ['--heapsnapshot-signal=SIGUSR2', `--diagnostic-dir=${folder}`];
-  const args = [...inspected, STRESS, '--out', out, ...(positionals.length > 0 ? positionals : DEFAULTS)];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] });
+  const summary = join(folder, 'summary.txt');
+  const child = start([...inspected, STRESS, '--out', out, ...where, ...positionals], openSync(summary, 'w'));
   // stress drains at the first signal, and this script cleans up afterwards.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill('SIGINT'));
-  let isBounded = true;
   try {
-    const [first, , last] = await watch(child, { folder, durationMs, warmupMs });
+    const isBounded = await watch(child, { folder, durationMs, warmupMs, events: node?.events ?? [] });
     const code = await end(child);
     const run = JSON.parse(readFileSync(out, 'utf8'));
-    isBounded = last - first <= Math.max(GROWTH * first, GROWTH_BYTES);
     const isExact = code === 130 && run.audit?.exact === true;
-    const heap = isBounded ? 'is bounded' : `GROWS (the snapshots are in ${folder})`;
+    const { verified, started } = run.counts;
     process.stdout.write(
-      `${run.counts.verified} verified, audit ${isExact ? 'exact' : `not exact, exit code ${code}`}: ` +
-        `the live heap ${heap}: ${mb(last - first)} MB of ${mb(first)} MB\n`,
+      `${readFileSync(summary, 'utf8').replace(/^[^]*\n(?=Summary)/, '')}\n${verified} of ${started} verified, audit ${isExact ? 'exact' : `not exact, exit code ${code}`}, ` +
+        `run file of ${statSync(out).size} bytes${run.refills ? `, ${run.refills.payments} refills` : ''}\n`,
     );
     return isBounded && isExact ? 0 : 1;
   } finally {
     await end(child);
-    if (isBounded) rmSync(folder, { recursive: true, force: true });
+    await node?.stop();
+    rmSync(folder, { recursive: true, force: true });
   }
 }
 
