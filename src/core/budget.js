@@ -86,12 +86,12 @@ export class FeeBudget {
   /**
    * Called once, when the operation has ended. What was sent and is in no known block stays charged in full: it may
    * still be included.
-   * @param {Pick<Operation, 'reservation' | 'inclusion' | 'sentAtUs'>} operation
+   * @param {Pick<Operation, 'reservation' | 'inclusion' | 'sample'>} operation
    */
-  settle({ reservation, inclusion, sentAtUs }) {
+  settle({ reservation, inclusion, sample }) {
     if (reservation === null) return;
     const fullWei = reservation.gasLimit * reservation.priceWei;
-    if (sentAtUs === null) this.#usedWei -= fullWei;
+    if (sample.sentAtUs === null) this.#usedWei -= fullWei;
     else this.#usedWei -= fullWei - this.#costOf(reservation, inclusion?.hash ?? '');
   }
 

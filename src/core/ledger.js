@@ -59,7 +59,7 @@ const NONCE_STATES = Object.freeze({
 export function identityOf(operation) {
   const { account, nonce, startedAtUs, hashes } = operation;
   const identity = { walletIndex: account.wallet.index, nonce, startedAtUs, hashes };
-  return 'isCancelled' in operation && !operation.isCancelled ? { ...identity, live: operation } : identity;
+  return 'isCancelled' in operation && !operation.isCancelled ? { ...identity, live: operation.sample } : identity;
 }
 
 /** @param {Pick<UnresolvedOperation['operation'], 'account' | 'nonce'>} operation */

@@ -142,7 +142,7 @@ export function hasUnseenBefore({ slots }, atUs) {
       state === 'live' &&
       operation !== null &&
       operation.inclusion === null &&
-      (undecided !== null || (operation.sentAtUs ?? atUs) < atUs),
+      (undecided !== null || (operation.sample.sentAtUs ?? atUs) < atUs),
   );
 }
 

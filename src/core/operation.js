@@ -18,6 +18,8 @@ import { transactionStatusOf } from './transaction-status.js';
  * @import { Presigner, Signed } from './signing.js'
  * @import { Storm } from './storm.js'
  * @import { Lookups, RetryPolicy, Submissions } from './submit.js'
+ *
+ * @typedef {Omit<Sample, 'outcome' | 'endedAtUs'> & {outcome: Outcome | null, endedAtUs: number | null}} DraftSample
  */
 
 /**
@@ -33,29 +35,9 @@ export class Operation {
   fee = null;
   /** What is reserved for its fees; null without --max-spend. @type {Reservation | null} */
   reservation = null;
-  /** Name of the kind of call, for workloads with several. @type {string | null} */
-  name = null;
-  /** Index of the endpoint it was sent to last, with several endpoints. @type {number | null} */
-  endpoint = null;
-  /** @type {number | null} */
-  sentAtUs = null;
-  /** @type {number | null} */
-  acceptedAtUs = null;
   /** @type {Inclusion | null} */
   inclusion = null;
-  /** @type {string | null} */
-  effect = null;
-  /** @type {string | null} */
-  target = null;
-  /** By its receipt, if it was verified by that. @type {number | null} */
-  gasUsed = null;
-  /** @type {number | null} */
-  verifiedAtUs = null;
-  /** When the read was sent that found the effect. @type {number | null} */
-  visibleAtUs = null;
-  /** When a submission was answered with the receipt. @type {number | null} */
-  receiptAtUs = null;
-  /** Stops its steps. */
+  /** Stops its steps; nothing is written to its sample any more. */
   isCancelled = false;
   /** The last error. @type {Error | null} */
   error = null;
@@ -84,8 +66,32 @@ export class Operation {
     this.nonce = nonce;
     /** Includes the hashes of earlier operations with the same nonce. @type {string[]} */
     this.hashes = undecided === null ? [] : [...undecided.operation.hashes];
-    this.intendedAtUs = intendedAtUs;
     this.startedAtUs = startedAtUs;
+    /** What is known by now; complete, and frozen, when it ends. @type {DraftSample} */
+    this.sample = {
+      position: account.position,
+      walletIndex: account.wallet.index,
+      nonce,
+      hash: null,
+      hashes: this.hashes,
+      outcome: null,
+      code: null,
+      intendedAtUs,
+      startedAtUs,
+      sentAtUs: null,
+      acceptedAtUs: null,
+      receiptAtUs: null,
+      includedAtUs: null,
+      visibleAtUs: null,
+      endedAtUs: null,
+      blockNumber: null,
+      sighting: null,
+      effect: null,
+      target: null,
+      gasUsed: null,
+      name: null,
+      endpoint: null,
+    };
     this.#onEnd = onEnd;
     this.#onSubmitted = onSubmitted;
   }
@@ -184,37 +190,21 @@ export class Operation {
     this.wake();
     this.endSubmission();
     this.#release();
-    const { account, nonce, hash, intendedAtUs, startedAtUs, sentAtUs, acceptedAtUs, effect, target } = this;
-    const { hashes, name, endpoint, gasUsed, receiptAtUs, visibleAtUs } = this;
+    const { sample } = this;
     if (this.inclusion?.sighting) this.inclusion.sighting.open -= 1;
+    sample.hash = this.hash;
+    sample.hashes = this.hashes;
+    sample.outcome = outcome;
+    sample.code = code;
+    sample.endedAtUs = endedAtUs;
     // Inclusion is never before acceptance. Without an accepted submission only the audit decides.
-    const inclusion = acceptedAtUs === null ? null : this.inclusion;
-    const includedAtUs = inclusion === null ? null : Math.max(inclusion.seenAtUs, acceptedAtUs ?? 0);
-    const sample = Object.freeze({
-      position: account.position,
-      walletIndex: account.wallet.index,
-      nonce,
-      hash,
-      hashes,
-      outcome,
-      code,
-      intendedAtUs,
-      startedAtUs,
-      sentAtUs,
-      acceptedAtUs,
-      receiptAtUs,
-      includedAtUs,
-      visibleAtUs,
-      endedAtUs,
-      blockNumber: inclusion === null ? null : inclusion.number,
-      sighting: inclusion?.sighting ?? null,
-      effect,
-      target,
-      gasUsed,
-      name,
-      endpoint,
-    });
-    this.#onEnd(this, sample);
+    if (this.inclusion !== null && sample.acceptedAtUs !== null) {
+      const { number, seenAtUs, sighting = null } = this.inclusion;
+      sample.includedAtUs = Math.max(seenAtUs, sample.acceptedAtUs);
+      sample.blockNumber = number;
+      sample.sighting = sighting;
+    }
+    this.#onEnd(this, /** @type {Sample} */ (Object.freeze(sample)));
   }
 }
 
@@ -253,7 +243,7 @@ const LOST_CHECK_MS = 1000;
 
 /** @param {Tools} tools @param {Operation} operation */
 export function runTransaction(tools, operation) {
-  operation.name = tools.workload.nameOf?.(operation.account.position, operation.nonce) ?? null;
+  operation.sample.name = tools.workload.nameOf?.(operation.account.position, operation.nonce) ?? null;
   operation.begin(tools);
   tools.submissions.add(operation);
 }
@@ -268,15 +258,15 @@ export async function runSteps(tools, operation) {
       if (operation.inclusion === null) operation.setTransaction(presigner.sign(operation.account, operation.nonce));
       await submit(tools, operation, (endpoint) => {
         if (operation.isCancelled) return false;
-        operation.sentAtUs ??= clock.nowUs();
-        operation.endpoint = endpoint ?? null;
+        operation.sample.sentAtUs ??= clock.nowUs();
+        operation.sample.endpoint = endpoint ?? null;
         return true;
       });
     } finally {
       submissions.release();
     }
     if (operation.isCancelled) return;
-    operation.acceptedAtUs = clock.nowUs();
+    operation.sample.acceptedAtUs = clock.nowUs();
     operation.error = null;
     operation.endSubmission();
     void tools.storm?.accepted(operation);
@@ -289,7 +279,7 @@ export async function runSteps(tools, operation) {
     }
     if (operation.isCancelled) return;
     tools.storm?.verified(operation);
-    operation.end('verified', null, operation.verifiedAtUs ?? clock.nowUs());
+    operation.end('verified', null, operation.sample.endedAtUs ?? clock.nowUs());
   } catch (error) {
     if (operation.isCancelled) return;
     operation.error = /** @type {Error} */ (error);
@@ -325,10 +315,12 @@ async function readBack(tools, operation, found) {
       verdict = noVerdict(error);
       retryPolicy.noteRetryAfter(error, clock.nowUs());
     }
-    operation.effect = verdict.effect;
-    operation.target = verdict.target;
-    operation.gasUsed = verdict.gasUsed ?? null;
-    const { state } = verdict;
+    if (operation.isCancelled) return false;
+    const { sample } = operation;
+    const { state, gasUsed = null } = verdict;
+    sample.effect = verdict.effect;
+    sample.target = verdict.target;
+    sample.gasUsed = gasUsed;
     // The effect may be that of another operation; the receipt decides.
     const isSuccess = state === 'likely' || state === 'missing' ? await succeeded(rpc, operation.hashes) : null;
     if (isSuccess === false)
@@ -337,8 +329,8 @@ async function readBack(tools, operation, found) {
       // A reorg has removed the block while it was read.
       if (operation.inclusion !== found) return false;
       // Set here: all results of a batch are processed before the first promise continues.
-      operation.verifiedAtUs = clock.nowUs();
-      operation.visibleAtUs = askedAtUs;
+      sample.endedAtUs = clock.nowUs();
+      sample.visibleAtUs = askedAtUs;
       return true;
     }
     const { least, most, latest } = account.boundsAsOf(operation, found.number);
@@ -402,7 +394,7 @@ async function areExecuted(rpc, operations) {
 async function timeOut({ rpc, clock, startBlock }, operation) {
   operation.isCancelled = true;
   let isLost = false;
-  if (operation.acceptedAtUs !== null && operation.inclusion === null) {
+  if (operation.sample.acceptedAtUs !== null && operation.inclusion === null) {
     const status = transactionStatusOf(rpc, operation, 'resolve', startBlock).then(
       (decided) => decided.status,
       () => 'pending',
@@ -440,27 +432,27 @@ export function runCall({ rpc, clock, workload }, operation) {
   const fail = (error) => {
     if (operation.isCancelled) return;
     operation.error = error;
-    operation.end('failed', failureCode(error), operation.acceptedAtUs ?? clock.nowUs());
+    operation.end('failed', failureCode(error), operation.sample.acceptedAtUs ?? clock.nowUs());
   };
   /** @param {string | null} effect */
   const verified = (effect) => {
     if (operation.isCancelled) return;
-    operation.effect = effect;
-    operation.end('verified', null, operation.acceptedAtUs ?? clock.nowUs());
+    operation.sample.effect = effect;
+    operation.end('verified', null, operation.sample.acceptedAtUs ?? clock.nowUs());
   };
   /** @param {number} [endpoint] */
   const onSent = (endpoint) => {
     if (operation.isCancelled) return false;
-    operation.sentAtUs = clock.nowUs();
-    operation.endpoint = endpoint ?? null;
+    operation.sample.sentAtUs = clock.nowUs();
+    operation.sample.endpoint = endpoint ?? null;
     return true;
   };
   try {
     const request = workload.next(position);
-    operation.name = request.name ?? null;
+    operation.sample.name = request.name ?? null;
     rpc.call(request.method, request.params, 'load', onSent).then((result) => {
       if (operation.isCancelled) return;
-      operation.acceptedAtUs = clock.nowUs();
+      operation.sample.acceptedAtUs = clock.nowUs();
       try {
         const checked = workload.check(position, result, request);
         if (checked instanceof Promise) checked.then(verified, fail);

@@ -291,7 +291,7 @@ export class TransactionRecovery extends Recovery {
       /** @type {Operation[]} */
       const all = [];
       for (const operation of live) {
-        if (operation.inclusion !== null || operation.acceptedAtUs === null) continue;
+        if (operation.inclusion !== null || operation.sample.acceptedAtUs === null) continue;
         this.#lastOf(operation).block ??= newestBlock;
         if (this.#isDue(operation, nowUs, overdueMs)) all.push(operation);
       }
@@ -324,7 +324,7 @@ export class TransactionRecovery extends Recovery {
   /** @param {Operation} operation @param {number} nowUs @param {number} overdueMs */
   #isDue(operation, nowUs, overdueMs) {
     const { atUs, times } = this.#lastOf(operation);
-    const sinceUs = Math.max(operation.acceptedAtUs ?? operation.startedAtUs, atUs);
+    const sinceUs = Math.max(operation.sample.acceptedAtUs ?? operation.startedAtUs, atUs);
     return nowUs - sinceUs >= Math.min(overdueMs * 2 ** Math.min(times, 10), MAX_INTERVAL_MS) * 1000;
   }
 
@@ -384,7 +384,7 @@ export class TransactionRecovery extends Recovery {
   async #rebroadcastMissing({ slots }) {
     for (const { operation, state } of [...slots]) {
       if (state !== 'live' || operation === null) continue;
-      if (operation.acceptedAtUs === null || operation.inclusion !== null || operation.isCancelled) continue;
+      if (operation.sample.acceptedAtUs === null || operation.inclusion !== null || operation.isCancelled) continue;
       this.#lastOf(operation).times = 0;
       await this.#rebroadcast(operation);
     }
@@ -525,7 +525,7 @@ export class TransactionRecovery extends Recovery {
     const { rpc, clock, retryPolicy } = this.#tools;
     try {
       await rpc.call('eth_sendRawTransaction', [operation.raw], 'resubmit', (endpoint) => {
-        if ('endpoint' in operation) operation.endpoint = endpoint ?? null;
+        if ('sample' in operation && !operation.isCancelled) operation.sample.endpoint = endpoint ?? null;
       });
       return null;
     } catch (error) {

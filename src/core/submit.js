@@ -110,7 +110,9 @@ export async function submit(tools, operation, onSent) {
     writes += 1;
     return onSent(endpoint);
   };
-  const noteReceipt = () => void (operation.receiptAtUs ??= clock.nowUs());
+  const noteReceipt = () => {
+    if (!operation.isCancelled) operation.sample.receiptAtUs ??= clock.nowUs();
+  };
   let failedLookups = 0;
   /** When the node refused it for the first time although time cannot mend that. */
   let refusedAtUs = Infinity;

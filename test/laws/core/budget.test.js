@@ -25,18 +25,19 @@ function budgetOf(capWei, fee = offerOf(10n)) {
   const begin = (signed = []) => {
     ahead = signed;
     const reservation = budget.reserve({ position: 0, nextNonce: 0 });
-    return reservation && { reservation, inclusion: null, sentAtUs: null };
+    return reservation && /** @type {any} */ ({ reservation, inclusion: null, sample: { sentAtUs: null } });
   };
   /** @param {any} operation @param {string} [hash] of its block */
   const end = (operation, hash) =>
     budget.settle({
       ...operation,
-      sentAtUs: 1,
+      sample: { sentAtUs: 1 },
       inclusion: hash === undefined ? null : { number: 1, hash, seenAtUs: 2 },
     });
   /** What is charged or reserved. */
   const used = () => {
-    const probe = { reservation: { gasLimit: 1n, priceWei: 0n, tipWei: 0n }, inclusion: null, sentAtUs: null };
+    const reservation = { gasLimit: 1n, priceWei: 0n, tipWei: 0n };
+    const probe = /** @type {any} */ ({ reservation, inclusion: null, sample: { sentAtUs: null } });
     let leftWei = 0n;
     while (budget.raise(probe, offerOf(leftWei + 1n))) leftWei += 1n;
     budget.settle(probe);

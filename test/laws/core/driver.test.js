@@ -103,7 +103,7 @@ function harness({ wallets = 2, inFlight = 1, schedule = null, latenessMs, isIns
     timers: byHand.pending,
     /** Advances time without running timers. @param {number} ms */
     stall: (ms) => void (stalledUs += ms * 1000),
-    intended: () => begun.map(({ intendedAtUs }) => intendedAtUs - START_US),
+    intended: () => begun.map(({ sample }) => sample.intendedAtUs - START_US),
     assertConserved: () => {
       const inFlightBy = new Map();
       for (const { account } of driver.live) {
@@ -151,7 +151,7 @@ describe('Driver: open loop', () => {
     assert.equal(begun.length, 1);
     await advance(0.003);
     assert.equal(begun.length, 2);
-    assert.equal(begun[1].intendedAtUs, START_US + 10_000);
+    assert.equal(begun[1].sample.intendedAtUs, START_US + 10_000);
   });
 
   it('over many stalls started plus dropped equals the schedule at any time', async () => {

@@ -21,7 +21,7 @@ function accountOf() {
 /** A live operation. @param {Account} account @param {{sentAtUs?: number | null, block?: number}} [given] */
 function begin(account, { sentAtUs = 0, block } = {}) {
   const inclusion = block === undefined ? null : { number: block, hash: '0xb', seenAtUs: 0 };
-  const operation = /** @type {Operation} */ (/** @type {unknown} */ ({ sentAtUs, inclusion, hashes: [] }));
+  const operation = /** @type {Operation} */ (/** @type {unknown} */ ({ sample: { sentAtUs }, inclusion, hashes: [] }));
   operation.nonce = account.take(operation).nonce;
   return operation;
 }
@@ -119,7 +119,7 @@ describe('Account.boundsAsOf()', () => {
     const account = accountOf();
     const first = begin(account, { sentAtUs: null });
     assert.equal(hasUnseenBefore(account, 100), false, 'not sent');
-    first.sentAtUs = 100;
+    first.sample.sentAtUs = 100;
     assert.equal(hasUnseenBefore(account, 100), false);
     assert.equal(hasUnseenBefore(account, 101), true);
     first.inclusion = { number: 1, hash: '0xb', seenAtUs: 0 };

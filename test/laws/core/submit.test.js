@@ -280,13 +280,13 @@ describe('Retry-After', () => {
 
 describe('Submissions', () => {
   const turn = () => new Promise((resolve) => setImmediate(resolve));
-  /** @param {string} name @returns {any} */
-  const operation = (name) => ({ name, isCancelled: false });
+  /** @param {string} hash @returns {any} */
+  const operation = (hash) => ({ hash, isCancelled: false });
 
   it('starts at most so many at a time, in order, without the cancelled ones', async () => {
     /** @type {string[]} */
     const started = [];
-    const submissions = new Submissions(({ name }) => started.push(String(name)), 2);
+    const submissions = new Submissions(({ hash }) => started.push(String(hash)), 2);
     const all = ['a', 'b', 'c', 'd', 'e'].map(operation);
     all.forEach((each) => submissions.add(each));
     assert.deepEqual(started, ['a', 'b']);
