@@ -126,6 +126,18 @@ describe('a transaction that the node knows', () => {
     assert.deepEqual(times, [2, 6, 14, 30, 62, 122]);
   });
 
+  it('is sent again after its operation has timed out, which changes nothing in its sample', async () => {
+    const run = await begun({ txTimeoutMs: 1500 });
+    const { call } = run.rpc;
+    run.rpc.call = (method, params, purpose, onSent) => call(method, params, purpose, () => onSent?.(1));
+    const received = [];
+    run.handlers.eth_sendRawTransaction = (raw) => received.push(raw);
+    await run.othersMine(6);
+    assert.equal(received.length, 1);
+    const { outcome, endpoint } = run.sampleOf(0, 0) ?? {};
+    assert.deepEqual([outcome, endpoint], ['timed_out', null]);
+  });
+
   it('stays as it is while no blocks are made', async () => {
     for (const blockMs of [400, 12_000]) {
       const run = await begun({ blockMs });
