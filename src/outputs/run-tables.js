@@ -32,7 +32,7 @@ export function overviewTable(run) {
     ...paceRows(run),
     ['attempts', count(counts.started), ''],
     ...(isOpenLoop || counts.dropped > 0 ? [droppedRow(run)] : []),
-    [words.verified, count(counts.verified), ''],
+    [words.verified, count(counts.verified), inWindowText(run)],
     ['failed', count(counts.failed), byCode(run.failures)],
     ['timed out', count(counts.timedOut), ''],
     ...LISTED_COUNTS.map(({ name, label, help }) => [
@@ -49,6 +49,14 @@ export function overviewTable(run) {
     ],
   ];
   return tableOf('figures', 'Figures', [], rows);
+}
+
+/** The last operations may be verified after the end of the window. @param {RunFile} run */
+function inWindowText({ counts, rates, window }) {
+  const { verifiedPerSecond: perSecond, spreadMs = window.durationMs } = rates;
+  if (perSecond === null) return '';
+  const counted = Math.round((perSecond * spreadMs) / 1000);
+  return counted === counts.verified ? '' : `${count(counted)} in the window`;
 }
 
 /** The most frequent first. @param {RunFile} run @returns {Table} */

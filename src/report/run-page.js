@@ -46,7 +46,7 @@ export function runPage(run, live) {
   const noun = isPlain(run) ? 'user' : 'wallet';
   const wallets = typeof config.threads === 'number' ? `${counted(config.threads, noun)}, ` : '';
   return renderPage({
-    title: `Run${where}, ${wallets}${minuteOf(startedAt)}`,
+    title: `${config.workload ?? 'Run'}${where}, ${wallets}${minuteOf(startedAt)}`,
     verdict: verdict(run),
     limit: limitOf(run, live !== undefined),
     badges: badges(run),
