@@ -154,6 +154,7 @@ export function boundsText({ low, high }) {
 
 /** @param {Word} word @param {Pick<Comparison['method'], 'name' | 'pairs' | 'minimum'>} method */
 function wordText(word, { name, pairs, minimum }) {
+  if (name === 'sequential' && word === 'no difference shown') return 'undecided';
   if (word !== 'too few runs') return word;
   if (name === 'sequential') return 'too few pairs so far';
   return pairs === null ? `too few runs: ${minimum} a side needed` : `too few pairs: ${minimum} needed`;

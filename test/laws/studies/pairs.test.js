@@ -243,6 +243,8 @@ describe('runPairs(), until sure', () => {
     const later = made(folder, { args: ['--equivalent=0.1%', '--time-limit=3m'], from: 100 });
     const more = await later.result;
     assert.equal(more.base.length, 3 + 8);
+    const changes = compareResult(comparedOf(more)).tables.find(({ title }) => title === 'Changes');
+    assert.equal(changes?.rows[0].at(-1), 'undecided', 'the word of the verdict');
     assert.deepEqual(
       more.base.slice(0, 3).map((/** @type {RunFile} */ { id }) => id),
       both.base.map((/** @type {RunFile} */ { id }) => id),
