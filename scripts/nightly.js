@@ -31,7 +31,7 @@ const SUITES = {
   e2e: {},
   slow: { options: ['--test-concurrency=1'] },
   geth: { needs: noGeth },
-  clients: { needs: noGeth },
+  clients: { needs: () => noGeth() ?? noAvalanche() },
   faults: { needs: noGeth },
   avalanche: { needs: noAvalanche },
   rotating: { needs: noAvalanche },
