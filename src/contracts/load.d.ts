@@ -555,6 +555,8 @@ export type RunObserver = Pick<Observer, 'block' | 'status'> & {
     charge: (wei: bigint) => Promise<boolean>;
     pace: (pace: Pace) => void;
   }) => void;
+  /** the warm-up measures it; null: nothing to measure */
+  rate?: MeasuredRate | null;
   /** from its side in a thread */
   message?(message: unknown): void;
   snapshot?: (snapshot: Snapshot) => void;
@@ -569,6 +571,16 @@ export type RunObserver = Pick<Observer, 'block' | 'status'> & {
 };
 
 type Warn = (kind: string, words: string) => void;
+
+/** A rate of the window that is known at the end of the warm-up. */
+export type MeasuredRate = {
+  /** whether the warm-up has enough operations */
+  readonly isEnough: boolean;
+  readonly facts: { perSecond: number };
+  readonly warning: string | null;
+  /** ends the measurement */
+  measure(): Promise<void>;
+};
 
 export type RunEnd = {
   rpc: Rpc;

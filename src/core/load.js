@@ -8,11 +8,10 @@ import { Throughput } from '../stats/throughput.js';
 
 /**
  * @import { ThreadStats } from '../contracts/chain.d.ts'
- * @import { Clock, Engine, EngineReport, LoadConfig, LoadPlan, Snapshot, Stop, RunContext } from '../contracts/load.d.ts'
+ * @import { Clock, Engine, EngineReport, LoadConfig, LoadPlan, MeasuredRate, Snapshot, Stop, RunContext } from '../contracts/load.d.ts'
  * @import { Output, Totals } from '../contracts/output.d.ts'
  * @import { Counts, IntervalRow, Phase, Readings, RunFile } from '../contracts/run-file.d.ts'
  * @import { RunObservers } from '../observers/index.js'
- * @import { GasRate } from '../observers/gas.js'
  * @import { Ledger } from './ledger.js'
  * @import { Checkpoints, Watch } from './reports.js'
  */
@@ -303,9 +302,9 @@ export class Load {
       .windowStartUs(loadStartUs, countsNow, stop.drain)
       .then((startUs) => {
         if (startUs === null) return;
-        this.#setPlan({ loadStartUs, startUs, endUs: this.#endOf(startUs), perSecond: warmUp.gas?.facts.perSecond });
+        this.#setPlan({ loadStartUs, startUs, endUs: this.#endOf(startUs), perSecond: warmUp.rate?.facts.perSecond });
         engine.setWindow(this.#plan);
-        for (const words of [warmUp.warning, warmUp.gas?.warning ?? null])
+        for (const words of [warmUp.warning, warmUp.rate?.warning ?? null])
           if (words !== null) watch.warnOf('warmup', words);
       })
       .catch((error) => stop.request('internal', EXIT.internal, error))
@@ -427,7 +426,7 @@ function endpointLostMessage({ silentMs, words }, names = []) {
  *
  * - Full: as many operations have ended as can be in flight (closed loop), or as were started before the first one
  *   ended (open loop); three blocks have come (not for plain calls), and a second has passed.
- * - For --rate in gas enough operations are in blocks.
+ * - Enough operations are in blocks, for a rate that is measured (--rate in gas).
  * - It ends after --tx-timeout at the latest: by then every first operation has ended.
  *
  * @typedef {object} WarmUpOptions
@@ -436,7 +435,7 @@ function endpointLostMessage({ silentMs, words }, names = []) {
  * @property {boolean} isOpenLoop
  * @property {boolean} hasBlocks false: plain calls
  * @property {number} mostMs
- * @property {GasRate | null} [gas]
+ * @property {MeasuredRate | null} [rate]
  */
 
 const PERIOD_MS = 100;
@@ -457,7 +456,7 @@ export class WarmUp {
   /** @param {WarmUpOptions} options */
   constructor(options) {
     this.#options = options;
-    this.gas = options.gas ?? null;
+    this.rate = options.rate ?? null;
     this.#wanted = options.isOpenLoop ? null : options.operations;
   }
 
@@ -479,7 +478,7 @@ export class WarmUp {
     await this.#waitUntilOver(loadStartUs, countsNow, signal);
     if (signal.aborted) return null;
     this.#isOver = true;
-    await this.gas?.measure();
+    await this.rate?.measure();
     return clock.nowUs() + AHEAD_MS * 1000;
   }
 
@@ -496,10 +495,10 @@ export class WarmUp {
       const elapsedMs = (clock.nowUs() - loadStartUs) / 1000;
       if (signal.aborted) return;
       const isFull = elapsedMs >= MIN_WARMUP_MS && this.#isFull(counts);
-      if (isFull && this.gas?.isEnough !== false) return;
+      if (isFull && this.rate?.isEnough !== false) return;
       if (elapsedMs < mostMs) continue;
       if (!isFull)
-        this.warning = `the warm-up ended after ${Math.round(elapsedMs / 1000)} s (--tx-timeout) with ${hasBlocks ? `${this.#blocks} of ${WARMUP_BLOCKS} blocks and ` : ''}${endedOf(counts)} operations: rates and latencies may not be steady yet; give a longer ${this.gas === null ? '--warmup' : '--tx-timeout'}`;
+        this.warning = `the warm-up ended after ${Math.round(elapsedMs / 1000)} s (--tx-timeout) with ${hasBlocks ? `${this.#blocks} of ${WARMUP_BLOCKS} blocks and ` : ''}${endedOf(counts)} operations: rates and latencies may not be steady yet; give a longer ${this.rate === null ? '--warmup' : '--tx-timeout'}`;
       return;
     }
   }

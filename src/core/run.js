@@ -27,12 +27,11 @@ import { createEngine } from './workers.js';
 
 /**
  * @import { DevChain, Rpc, SeenBlock } from '../contracts/chain.d.ts'
- * @import { Clock, CommonStart, Config, Log, Pace, Stop, RunContext, WalletPayments, Workload } from '../contracts/load.d.ts'
+ * @import { Clock, CommonStart, Config, Log, MeasuredRate, Pace, Stop, RunContext, WalletPayments, Workload } from '../contracts/load.d.ts'
  * @import { Closed, Output } from '../contracts/output.d.ts'
  * @import { AuditReport, RunFile } from '../contracts/run-file.d.ts'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { GivenKeys } from './connect.js'
- * @import { GasRate } from '../observers/gas.js'
  * @import { Balance } from './costs.js'
  * @import { Ledger } from './ledger.js'
  * @import { Loaded, LoadSoFar } from './load.js'
@@ -256,8 +255,8 @@ async function listenersOf(config, { clock, stop }, { ready, isOpenLoop, ...load
     isMix: config.workload.mix.length > 1,
     unlessStopped: (action) => abandonable(stop, action),
   });
-  const gas = /** @type {{rate: GasRate | null} | null} */ (observers.all.get('gas') ?? null)?.rate ?? null;
-  const warmUp = warmUpOf(config, { clock, isOpenLoop, hasBlocks: ready.inclusion !== null, gas });
+  const { rate } = observers;
+  const warmUp = warmUpOf(config, { clock, isOpenLoop, hasBlocks: ready.inclusion !== null, rate });
   const throughput = new Throughput(new IntervalLog());
   const onBlock = (/** @type {SeenBlock} */ block) => {
     warmUp?.onBlock(block);
@@ -284,7 +283,7 @@ async function createEngines(parts, { transactions, calls }) {
 
 /**
  * @param {Config} config
- * @param {{clock: Clock, isOpenLoop: boolean, hasBlocks: boolean, gas: GasRate | null}} known
+ * @param {{clock: Clock, isOpenLoop: boolean, hasBlocks: boolean, rate: MeasuredRate | null}} known
  * @returns {WarmUp | null} null: none, or one of a given length
  */
 function warmUpOf({ load: { warmupMs, threads, inFlight }, network }, known) {

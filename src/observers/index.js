@@ -150,6 +150,12 @@ export class RunObservers extends Listeners {
     return Object.fromEntries(own.map(([name, { plan }]) => [name, plan]));
   }
 
+  /** What the warm-up measures. */
+  get rate() {
+    for (const { rate = null } of this.all.values()) if (rate !== null) return rate;
+    return null;
+  }
+
   /** @param {Parameters<NonNullable<RunObserver['begin']>>[0]} run */
   begin(run) {
     this.#warnOf = run.warnOf;
