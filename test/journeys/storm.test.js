@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { Transaction } from 'ethers';
 import { anvilFor } from '../helpers/anvil.js';
+import { serveBetween } from '../helpers/endpoint.js';
 import { readRows } from '../helpers/rows.js';
 import { runOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
@@ -34,4 +36,31 @@ test('of a transaction and its replacement one is in a block, and a duplicate ch
   assert.ok(replacements > 0);
   assert.equal(firstIncluded + replacementIncluded, replacements);
   assert.match(stdout, /^ {2}on purpose +[\d,]+ duplicates taken by the node and \d+ refused; \d+ replacements /m);
+});
+
+test('a transaction that the node takes and drops is lost, and no duplicate or replacement hides it', async (t) => {
+  /** The wallet whose transactions with this nonce are dropped. @type {string | null} */
+  let sender = null;
+  let dropped = 0;
+  const proxy = await serveBetween(chain.url, ({ method, params }) => {
+    if (method !== 'eth_sendRawTransaction') return null;
+    const { from, nonce, hash } = Transaction.from(String(params?.[0]));
+    if (nonce !== 3) return null;
+    sender ??= from;
+    if (from !== sender) return null;
+    dropped += 1;
+    return { result: hash };
+  });
+  const words = '-d 3s --duplicate-share 100% --replace-share 100% --tx-timeout 1500ms --drain-timeout 3s';
+  const { run } = await runOf(t, words, { chain, rpc: proxy.url, threads: 5 });
+  const { counts, failures, audit } = run;
+  assert.ok(dropped > 1, 'its duplicate or its replacement as well');
+  assert.ok(failures.lost > 0);
+  assert.deepEqual(
+    [counts.failed, counts.timedOut, counts.verified],
+    [failures.lost, 0, counts.started - failures.lost],
+  );
+  assert.deepEqual([audit.exact, audit.neverSent], [true, failures.lost]);
+  for (const { walletIndex, nonce, fate } of audit.resolutions)
+    assert.deepEqual([walletIndex, nonce, fate], [audit.resolutions[0].walletIndex, 3, 'never_sent']);
 });
