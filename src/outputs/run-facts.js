@@ -256,18 +256,12 @@ export function answerTable(run) {
   const audit = auditResult(run)?.replace('_', ' ') ?? null;
   const limit = verdict === null ? null : (LIMIT_WORDS[verdict.name] ?? verdict.name);
   const words = [speedText(run), limit, audit && `audit ${audit}`].filter((part) => part !== null);
-  const [why, command] = nextStep(run) ?? [];
+  const [why, ...commands] = nextStep(run);
   const next = why === undefined ? [] : [['next', why]];
-  return tableOf(
-    'answer',
-    'Answer',
-    [],
-    [['result', words.join('; ')], ...next],
-    command === undefined ? [] : [command],
-  );
+  return tableOf('answer', 'Answer', [], [['result', words.join('; ')], ...next], commands);
 }
 
-/** @param {RunFile} run @returns {[why: string, command: string] | null} */
+/** Why, and the command; empty without one. @param {RunFile} run @returns {string[]} */
 function nextStep(run) {
   const { config, environment, instance, merged, end, verdict } = run;
   const { instances = null, runId = null } = instance ?? {};
@@ -277,7 +271,7 @@ function nextStep(run) {
     const words = optionWords({ runId, expect: instances, out: 'merged.json' });
     return [`when all ${count(instances)} instances have ended:`, ['stress merge', folder, ...words].join(' ')];
   }
-  if (!BELOW_LIMIT.includes(verdict?.name ?? '') || merged || end !== 'duration') return null;
+  if (!BELOW_LIMIT.includes(verdict?.name ?? '') || merged || end !== 'duration') return [];
   const load = Object.fromEntries(OF_LOAD.map((key) => [key, config[key]]));
   // A search with plain calls does not start a chain.
   const rpc = environment.embeddedChain !== true ? (config.rpc ?? environment.endpoint) : isPlain(run) ? 'URL' : null;

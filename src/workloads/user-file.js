@@ -249,12 +249,10 @@ export async function loadWorkloadFile(file) {
 /** @param {string} file @returns {string | null} the package.json that makes it a CommonJS module */
 export function commonJsPackageOf(file) {
   if (!file.endsWith('.js')) return null;
-  for (let folder = dirname(resolve(file)), parent = ''; folder !== parent; folder = dirname(folder)) {
-    const found = join(folder, 'package.json');
-    if (existsSync(found)) return readJsonFile(found)?.type === 'commonjs' ? found : null;
-    parent = folder;
-  }
-  return null;
+  let folder = dirname(resolve(file));
+  while (!existsSync(join(folder, 'package.json')) && folder !== dirname(folder)) folder = dirname(folder);
+  const found = join(folder, 'package.json');
+  return existsSync(found) && readJsonFile(found)?.type === 'commonjs' ? found : null;
 }
 
 /** An import would fail too, but Node also prints a warning then. @param {string} file @throws {WorkloadError} */
