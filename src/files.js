@@ -141,7 +141,7 @@ export function claimFile(file, taken) {
   };
 }
 
-/** Whether the value of --workload means a file. @param {string} value */
+/** Whether the value of --workload means a file; Solidity is refused as such. @param {string} value */
 export function isWorkloadFile(value) {
-  return /[\\/]|\.[cm]?js$/.test(value);
+  return /[\\/]|\.([cm]?js|sol)$/.test(value);
 }

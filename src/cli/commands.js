@@ -27,7 +27,7 @@ import { checkCallSettings } from '../workloads/calls.js';
 import { readContractsFile } from '../workloads/counter.js';
 import { createWorkload } from '../workloads/index.js';
 import { labelOf } from '../workloads/table.js';
-import { loadWorkloadFile } from '../workloads/user-file.js';
+import { commonJsPackageOf, loadWorkloadFile } from '../workloads/user-file.js';
 import { shellWord } from '../text.js';
 import { checkCallNames, claimInstanceFiles, filesNamed, valueOf, writtenBy } from './checks.js';
 import { workloadFiles } from './config.js';
@@ -82,6 +82,11 @@ export const commands = {
 
   'new-workload': async ({ outputs, study: { files } }) => {
     const [file] = files;
+    const found = commonJsPackageOf(file);
+    if (found !== null) {
+      const module = displayName(file.replace(/js$/, 'mjs'));
+      throw new UsageError(`${displayName(found)} says "type": "commonjs": name the workload ${module}`);
+    }
     claimFile(file, `${displayName(file)} is there already: give another name`);
     await writeFileAtomically(file, readFileSync(TEMPLATE, 'utf8'));
     say(outputs, `${displayName(file)} is a workload that runs as it is; docs/own-workload.md says how to go on`);

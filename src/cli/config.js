@@ -8,7 +8,7 @@ import { similarNames } from '../similar-names.js';
 import { quote, shellWord } from '../text.js';
 import { headersOf } from '../transport/headers.js';
 import { MAX_BODY_BYTES, MAX_CALL_BODY_BYTES } from '../transport/http.js';
-import { MIX } from '../workloads/table.js';
+import { MIX, WORKLOADS } from '../workloads/table.js';
 import { splitCommandLine } from './command-line.js';
 import { checkVariables } from './environment.js';
 import { dashed, helpText } from './help.js';
@@ -376,7 +376,9 @@ const HINTS = Object.freeze([
   [/^(n|requests)$/, 'operations per wallet are --iterations N, and the length of the run is -d TIME'],
   [/^live$/, 'the live page is --dashboard PORT'],
   [/^targets$/, 'the endpoint is --rpc URL, and the calls are --workload rpc --calls FILE'],
-  [/\.[cm]?js$/, 'a workload of your own is --workload FILE'],
+  [/\.([cm]?js|sol)$/, 'a workload of your own is --workload FILE'],
+  [/:[\d.]{1,3},/, 'several workloads are --mix NAME:WEIGHT,NAME:WEIGHT'],
+  [/^audit$/, 'each run is audited at its end'],
   [/^(j|output(-format)?|summary-export|format)$/, 'the result as JSON is --json, or --out FILE'],
   [/^latency-correction$/, 'latency counts from the scheduled start if a rate is given: --rate N'],
   [/^(no-tui|no-progress|s|silent)$/, 'to print errors only is --quiet'],
@@ -406,8 +408,10 @@ function hintFor(word, names) {
 function commandOf(positional) {
   const [word = 'run', ...rest] = positional.map(String);
   const command = COMMAND_NAMES.find((name) => name === word);
-  if (command === undefined)
-    throw new UsageError(`unknown command ${quote(word)}${hintFor(word, COMMAND_NAMES)}; see stress --help`);
+  if (command === undefined) {
+    const hint = Object.hasOwn(WORKLOADS, word) ? `: give --workload ${word}` : hintFor(word, COMMAND_NAMES);
+    throw new UsageError(`unknown command ${quote(word)}${hint}; see stress --help`);
+  }
   if (rest.length > 0 && COMMANDS[command].takes === undefined)
     throw new UsageError(`unexpected argument ${quote(rest[0])}${hintFor(rest[0], [])}`);
   if (command === 'help') commandOf(rest);

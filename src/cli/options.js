@@ -133,10 +133,10 @@ export const COMMANDS = Object.freeze({
     examples: ['reclaim -t 200 --rpc URL --keys keys.txt --fund-from funder.key'],
   },
   'new-workload': {
-    usage: 'FILE.js',
+    usage: 'FILE.mjs',
     takes: 'words',
     help: 'write a workload file with comments, ready to run',
-    examples: ['new-workload mine.js'],
+    examples: ['new-workload mine.mjs'],
   },
   report: {
     usage: 'FILE...',
@@ -365,7 +365,7 @@ const TABLE = {
       file: 'read',
       help: 'what an operation does; a file is your own workload, see stress new-workload' },
     { name: 'mix', usual: true, isList: true, argument: 'NAME:WEIGHT', parse: parse.member(MEMBERS), commands: NEEDED, excludes: ['workload'],
-      help: 'several workloads in one load, by weight, such as counter:50,erc20:30,./mine.js:20; settings as --set storage.slots=5' },
+      help: 'several workloads in one load, by weight, such as counter:50,erc20:30,./mine.mjs:20; settings as --set storage.slots=5' },
     { name: 'set', isList: true, separator: /,(?=\s*[a-z_][\w.]*=)/i, argument: 'NAME=VALUE', parse: parse.setting, commands: NEEDED,
       help: 'setting of the workload, such as slots=20; may be repeated' },
     { name: 'method', workload: 'rpc', argument: 'NAME', parse: parse.methodName, commands: LOAD,
@@ -479,7 +479,7 @@ const TABLE = {
   ],
   'Thresholds and CI': [
     { name: 'threshold', usual: true, key: 'thresholds', isList: true, argument: 'EXPR', parse: parse.threshold, commands: ['run', 'sweep', 'merge'],
-      help: "condition on a figure, such as 'p99<2s'; exit code 99 if it fails; may be repeated" },
+      help: "conditions on figures, such as 'p99<2s,tps>=100'; exit code 99 if one fails; may be repeated" },
     { name: 'markdown', argument: 'FILE', choices: ['auto'], parse: parse.fileName, commands: ['run', 'find', 'sweep', 'compare', 'bisect', 'merge'],
       group: 'outputs', file: 'written',
       output: { load: async () => (await import('../outputs/markdown.js')).createMarkdownOutput },

@@ -344,7 +344,11 @@ export function pathName(text) {
 
 /** Of a workload. @param {readonly string[]} names of the built-in ones */
 export function nameOrFile(names) {
-  return (/** @type {string} */ text) => (isWorkloadFile(text) ? pathName(text) : oneOf([...names, './FILE.js'])(text));
+  return (/** @type {string} */ text) => {
+    if (/^(?!\w+:\/\/).*:\d[\d.]*(,|$)/.test(text))
+      throw new Error(`must be a workload without a weight, not ${quote(text)}: --mix takes several with weights`);
+    return isWorkloadFile(text) ? pathName(text) : oneOf([...names, './FILE.mjs'])(text);
+  };
 }
 
 /** @param {readonly string[]} names of built-in workloads */

@@ -256,30 +256,47 @@ export function answerTable(run) {
   const audit = auditResult(run)?.replace('_', ' ') ?? null;
   const limit = verdict === null ? null : (LIMIT_WORDS[verdict.name] ?? verdict.name);
   const words = [speedText(run), limit, audit && `audit ${audit}`].filter((part) => part !== null);
-  const hasNext = BELOW_LIMIT.includes(verdict?.name ?? '') && !run.merged && run.end === 'duration';
-  const next = hasNext ? [['next', 'find the highest rate:']] : [];
-  return tableOf('answer', 'Answer', [], [['result', words.join('; ')], ...next], hasNext ? [findCommand(run)] : []);
+  const [why, ...commands] = nextStep(run);
+  const next = why === undefined ? [] : [['next', why]];
+  return tableOf('answer', 'Answer', [], [['result', words.join('; ')], ...next], commands);
 }
 
-/** Options that say what an operation is, and which chain may be loaded, by their keys in a run file. */
-const OF_LOAD = Object.freeze({
-  chainId: 'chain-id',
-  workload: 'workload',
-  mix: 'mix',
-  set: 'set',
-  method: 'method',
-  params: 'params',
-  calls: 'calls',
-});
+/** Why, and the command; empty without one. @param {RunFile} run @returns {string[]} */
+function nextStep(run) {
+  const { config, environment, instance, merged, end, verdict } = run;
+  const { instances = null, runId = null } = instance ?? {};
+  if (instances !== null && instances > 1) {
+    // Without --results the run files have names of their own, or are in the logs.
+    const folder = config.results == null ? 'FILES' : shellWord(`${config.results}`);
+    const words = optionWords({ runId, expect: instances, out: 'merged.json' });
+    return [`when all ${count(instances)} instances have ended:`, ['stress merge', folder, ...words].join(' ')];
+  }
+  if (!BELOW_LIMIT.includes(verdict?.name ?? '') || merged || end !== 'duration') return [];
+  const load = Object.fromEntries(OF_LOAD.map((key) => [key, config[key]]));
+  // A search with plain calls does not start a chain.
+  const rpc = environment.embeddedChain !== true ? (config.rpc ?? environment.endpoint) : isPlain(run) ? 'URL' : null;
+  return ['find the highest rate:', ['stress find', ...optionWords({ rpc, ...load })].join(' ')];
+}
 
-/** Without --rpc it has an embedded chain, and without --workload the counter. @param {RunFile} run */
-function findCommand({ environment: { embeddedChain, endpoint }, config }) {
-  const rpc = embeddedChain === true ? [] : [`--rpc ${/\*{3}/.test(`${endpoint}`) ? 'URL' : shellWord(`${endpoint}`)}`];
-  const options = Object.entries(OF_LOAD).flatMap(([key, name]) => {
-    const text = [config[key] ?? []].flat().join(',');
-    return text === '' || text === 'counter' ? [] : `--${name} ${shellWord(text)}`;
+/** Options that say what an operation is, who pays, and which chain may be loaded, by their keys in a run file. */
+const OF_LOAD = Object.freeze([
+  ...['sendRpc', 'headerFile', 'insecure', 'chainId', 'allowChain', 'keys', 'offset', 'legacy'],
+  ...['workload', 'mix', 'set', 'method', 'params', 'calls', 'callsOrder', 'allowWrites', 'data', 'checkRpc'],
+  ...['receivers', 'createReceivers', 'payload'],
+]);
+
+/** What these are without being given; a run with --mix states the workload mix. */
+const USUAL = Object.freeze(['', 'false', '0', 'counter', 'mix']);
+
+/** Of a command line. @param {Record<string, unknown>} values by keys of options @returns {string[]} */
+function optionWords(values) {
+  return Object.entries(values).flatMap(([key, value]) => {
+    const text = [value ?? []].flat().join(',');
+    const name = `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+    if (USUAL.includes(text)) return [];
+    if (value === true) return [name];
+    return [`${name} ${/:\/\/.*\*{3}/.test(text) ? 'URL' : shellWord(text)}`];
   });
-  return ['stress find', ...rpc, ...options].join(' ');
 }
 
 /** @param {RunFile} run @returns {Table} */

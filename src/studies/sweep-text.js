@@ -243,7 +243,9 @@ function columnOf(name) {
 export function howItWasMade(sweep) {
   const { startedAt, endedAt, end, environment, stress, beforeCell, find } = sweep;
   const parts = Object.entries(namedParts({ ...sweep, beforeCell: null }));
-  const command = ['stress sweep', ...parts.map(([name, value]) => `${name}=${shellWord(value)}`)].join(' ');
+  // An axis such as set.slots is a setting of the workload.
+  const words = parts.map(([name, value]) => `${name.replace('--set.', '--set=')}=${shellWord(value)}`);
+  const command = ['stress sweep', ...words].join(' ');
   const { endpoint, clientVersion, chainId, node, cores, cpu } = environment ?? {};
   const client = clientVersion ?? 'a client that does not say its version';
   return [

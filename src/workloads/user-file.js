@@ -1,13 +1,16 @@
-import { statSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { compileFunction } from 'node:vm';
 import { isHexString } from 'ethers';
 import { isAbsent } from '../chain/refusals.js';
 import { InputError, WorkloadError, displayName } from '../errors.js';
+import { readJsonFile } from '../json-file.js';
+import { shellWord } from '../text.js';
 import { describeValue, inTime, locateError, messageOf } from './user-code.js';
 
 /**
- * A user's workload file (`--workload ./mine.js`): loads it, and checks what its functions return.
+ * A user's workload file (`--workload ./mine.mjs`): loads it, and checks what its functions return.
  *
  * @import { Create, Workload } from '../contracts/workload.d.ts'
  *
@@ -220,8 +223,17 @@ function toJson(facts) {
 /** @param {string} file @returns {Promise<Create>} its default export */
 export async function loadWorkloadFile(file) {
   const name = displayName(file);
-  if (!statSync(file, { throwIfNoEntry: false })?.isFile())
-    throw new InputError(`there is no workload file ${name}; stress new-workload ${name} makes one`);
+  if (file.endsWith('.sol')) {
+    const module = shellWord(displayName(`${basename(file, '.sol').toLowerCase()}.mjs`));
+    throw new InputError(
+      `${name} is Solidity, no workload: stress new-workload ${module} writes a workload that compiles and calls a contract`,
+    );
+  }
+  if (!statSync(file, { throwIfNoEntry: false })?.isFile()) {
+    const module = /\.m?js$/.test(name) ? name : 'mine.mjs';
+    throw new InputError(`there is no workload file ${name}; stress new-workload ${shellWord(module)} makes one`);
+  }
+  refuseAsCommonJs(file);
   const exported = await importFile(file);
   // The exports of a CommonJS module are its default export.
   const { contract, default: create } = typeof exported.default === 'object' ? (exported.default ?? {}) : exported;
@@ -232,6 +244,29 @@ export async function loadWorkloadFile(file) {
   if (typeof create !== 'function')
     throw new WorkloadError(`${name} lacks its default export, the function that creates the workload`);
   return create;
+}
+
+/** @param {string} file @returns {string | null} the package.json that makes it a CommonJS module */
+export function commonJsPackageOf(file) {
+  if (!file.endsWith('.js')) return null;
+  let folder = dirname(resolve(file));
+  while (!existsSync(join(folder, 'package.json')) && folder !== dirname(folder)) folder = dirname(folder);
+  const found = join(folder, 'package.json');
+  return existsSync(found) && readJsonFile(found)?.type === 'commonjs' ? found : null;
+}
+
+/** An import would fail too, but Node also prints a warning then. @param {string} file @throws {WorkloadError} */
+function refuseAsCommonJs(file) {
+  const found = commonJsPackageOf(file);
+  if (found === null) return;
+  try {
+    compileFunction(readFileSync(file, 'utf8'), ['module', 'exports', 'require']);
+  } catch (error) {
+    if (/export|import|module/.test(messageOf(error)))
+      throw new WorkloadError(
+        `${displayName(file)} is an ES module, but ${displayName(found)} says "type": "commonjs": rename it to ${displayName(basename(file, '.js'))}.mjs`,
+      );
+  }
 }
 
 /** @param {string} file @returns {Promise<any>} */

@@ -50,11 +50,12 @@ describe('examples', () => {
 describe('stress new-workload', () => {
   it('writes a workload that runs as it is, and never over another file', async (t) => {
     const cwd = temporaryFolder(t);
-    const made = await exited(0, ['new-workload', 'mine.js'], { cwd });
-    assert.match(made.stdout, /^next: stress -t 5 -d 3s --workload mine\.js$/m);
-    const again = await runStress(['new-workload', 'mine.js'], { cwd });
-    assert.deepEqual([again.code, again.stderr], [73, 'stress: mine.js is there already: give another name\n']);
-    assert.equal((await run(t, join(cwd, 'mine.js'), '-d 1s')).run.audit.exact, true);
+    writeFileSync(join(cwd, 'package.json'), '{"type":"commonjs"}');
+    const made = await exited(0, ['new-workload', 'mine.mjs'], { cwd });
+    assert.match(made.stdout, /^next: stress -t 5 -d 3s --workload mine\.mjs$/m);
+    const again = await runStress(['new-workload', 'mine.mjs'], { cwd });
+    assert.deepEqual([again.code, again.stderr], [73, 'stress: mine.mjs is there already: give another name\n']);
+    assert.equal((await run(t, join(cwd, 'mine.mjs'), '-d 1s')).run.audit.exact, true);
   });
 });
 

@@ -38,6 +38,8 @@ const FILES = {
   writes: '{"method":"evm_mine"}',
   'no-json': 'threads: 5',
   braces: '{}',
+  'package.json': '{"type":"commonjs"}',
+  'module.js': "export const contract = 'evm-stress/workload@1';",
   'unknown-name': '{"thread": 5}',
 };
 
@@ -129,18 +131,25 @@ mnemonics
 options
   -t 1 --thread 5 -> 64 unknown option --thread: did you mean --threads?; see stress --help-all
   -t 1 --__proto__ x -> 64 unknown option --*proto*; see stress --help-all
-  -t 1 --workload magic -> 64 --workload must be one of counter, transfer, erc20, erc721, storage, deploy, compute, swap, contention, logs, rpc, ./FILE.js, not "magic"
+  -t 1 --workload magic -> 64 --workload must be one of counter, transfer, erc20, erc721, storage, deploy, compute, swap, contention, logs, rpc, ./FILE.mjs, not "magic"
   -t 1 --set a=1 -> 64 --set a=... is no setting of --workload counter, which has none
   -t 1 --workload deploy --set bytes=0 -> 64 --set bytes=0 is no setting of --workload deploy: it has bytes from 1 to 24576 (*; default 1000)
   -t 1 --workload storage --set slot=1 -> 64 --set slot=1 * it has slots from 1 to 500 *, cold *, clear *
   -t 1 --workload storage --set cold=10 -> 64 --workload storage clears slots * clear=25 must be at most cold=10*
   -t 1 --workload ./x.js --contracts c -> 64 --contracts is an option of --workload counter
   -t 1 --workload DIR/x.js -> 65 there is no workload file *x.js; stress new-workload *x.js makes one
-  new-workload -> 64 stress new-workload needs the name of one file, which ends in .js or .mjs*
+  new-workload -> 64 stress new-workload needs the name of one file, which ends in .mjs or .js: stress new-workload FILE.mjs
+  -t 1 --workload DIR/x.cjs -> 65 there is no workload file *x.cjs; stress new-workload mine.mjs makes one
+  -t 1 --workload Visit.sol -> 65 Visit.sol is Solidity, no workload: stress new-workload visit.mjs writes a workload that compiles and calls a contract
+  PACKAGE=DIR/package.json -t 1 --workload DIR/module.js -> 65 *module.js is an ES module, but */package.json says "type": "commonjs": rename it to module.mjs
+  PACKAGE=DIR/package.json new-workload DIR/mine.js -> 64 *package.json says "type": "commonjs": name the workload *mine.mjs
   new-workload DIR/none/mine.js -> 73 cannot write *: its folder does not exist
 
 commands
   nodes -t 1 -> 64 unknown command "nodes": did you mean node?; see stress --help
+  transfer -t 5 -> 64 unknown command "transfer": give --workload transfer; see stress --help
+  erc20:50,counter:50 -t 5 -> 64 unknown command "erc20:50,counter:50": several workloads are --mix NAME:WEIGHT,NAME:WEIGHT; see*
+  audit run.json -> 64 unknown command "audit": each run is audited at its end; see*
   prepare logs -> 64 unknown command "prepare": use stress --workload logs --iterations N --logs FILE; see*
   node extra -t 1 -> 64 unexpected argument "extra"
   reclaim -t 1 -> 64 stress reclaim needs --rpc URL, or STRESS_RPC in the environment
@@ -182,6 +191,8 @@ calls
   -t 1 --workload rpc --calls DIR/writes -> 77 *writes, line 1: evm_mine may change *--allow-writes
 
 mixes
+  -t 2 --workload erc20:50,counter:50 -> 64 --workload must be a workload without a weight, not "erc20:50,counter:50": --mix takes several with weights
+  -t 2 --workload ./mine.mjs:50,erc20:50 -> 64 --workload must be a workload without a weight, not "./mine.mjs:50,erc20:50": --mix*
   -t 2 --mix counter:1,erc02:1 -> 64 --mix must be one of *erc20*
   -t 2 --mix counter:1,counter:2 -> 64 --mix has counter twice: give each workload once*
   -t 2 --mix counter:0 -> 64 --mix must be workloads with weights above 0, *"counter:0"*

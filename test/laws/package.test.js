@@ -27,6 +27,15 @@ describe('package.json', () => {
     }
   });
 
+  it('has all files that the README links to', () => {
+    const links = [...readFileSync(new URL('README.md', ROOT), 'utf8').matchAll(/\]\((?!https?:|#)([^)#]+)/g)];
+    assert.ok(links.length > 10);
+    for (const [, name] of links) {
+      assert.ok(existsSync(new URL(name, ROOT)), name);
+      assert.ok(files.includes(name.split('/')[0]), `${name} is not packed`);
+    }
+  });
+
   it('pictures of the README have less than 300 kB', () => {
     const names = [...readFileSync(new URL('README.md', ROOT), 'utf8').matchAll(/^!\[.*\]\((.*)\)$/gm)];
     assert.ok(names.length >= 2);

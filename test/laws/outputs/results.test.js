@@ -43,11 +43,13 @@ describe('the line', () => {
     assert.equal(sha256, createHash('sha256').update(text).digest('hex'));
   });
 
-  it('is written as one line', async () => {
+  it('is written as one line, and not to a terminal', async () => {
     let written = '';
     const stream = new OutputStream(new Writable({ write: (chunk, _, done) => ((written += chunk), done()) }));
     await createResultLineOutput(optionsOf({ stream })).finish?.(run);
     assert.equal(written, `${resultLine(run)}\n`);
+    const terminal = { stream: { isTTY: true, columns: 80 }, write: () => assert.fail('it is for logs') };
+    await createResultLineOutput(optionsOf({ stream: terminal })).finish?.(run);
   });
 });
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import { RpcError } from '../../../src/errors.js';
@@ -24,7 +24,7 @@ function write(t, text, name = 'mine.mjs') {
 
 describe('workload files', () => {
   it('a path or the name of a script is a file, and nothing else', () => {
-    for (const file of ['./x', 'a/b', 'mine.js', 'mine.mjs', 'mine.cjs', '..\\mine'])
+    for (const file of ['./x', 'a/b', 'mine.js', 'mine.mjs', 'mine.cjs', '..\\mine', 'Mine.sol'])
       assert.ok(isWorkloadFile(file), file);
     for (const name of ['counter', 'rpc', 'js', 'mine.json', 'mine.js.txt', '']) assert.ok(!isWorkloadFile(name), name);
   });
@@ -60,6 +60,26 @@ describe('workload files', () => {
     const folder = temporaryFolder(t);
     assert.match((await caught(() => loadWorkloadFile(join(folder, 'none.js')))).message, /^there is no workload file/);
     assert.match((await caught(() => loadWorkloadFile(folder))).message, /^there is no workload file/);
+  });
+
+  it('a .js file in a package of CommonJS modules may be one, and an ES module is refused without an import', async (t) => {
+    const commonJs = write(t, "module.exports = { contract: 'evm-stress/workload@1', default: () => 5 };", 'mine.js');
+    const folder = dirname(commonJs);
+    const [inner, esModule, broken] = ['inner', 'inner/es.js', 'broken.js'].map((name) => join(folder, name));
+    mkdirSync(inner);
+    writeFileSync(join(folder, 'package.json'), '{"type":"commonjs"}');
+    writeFileSync(esModule, `await null;\n${CONTRACT}`);
+    writeFileSync(broken, 'retrn 5;');
+    assert.equal(/** @type {any} */ (await loadWorkloadFile(commonJs))(), 5);
+    const { message } = await caught(() => loadWorkloadFile(esModule));
+    assert.match(
+      message,
+      /es\.js is an ES module, but \S+package\.json says "type": "commonjs": rename it to es\.mjs$/,
+    );
+    assert.match((await caught(() => loadWorkloadFile(broken))).message, /broken\.js: its import failed: /);
+    writeFileSync(join(inner, 'package.json'), '{"type":"module"}');
+    writeFileSync(esModule, `${CONTRACT}export default () => 6;`);
+    assert.equal(/** @type {any} */ (await loadWorkloadFile(esModule))(), 6);
   });
 
   it('members of a class count as those of an object', async (t) => {
