@@ -180,7 +180,7 @@ function headline({ searched, trials, end, scale }, figures) {
   }
   if (end === 'at least') return `Holds at least ${text(scale.highest)}, the end of the range.`;
   if (end === 'below') return `Holds less than ${text(scale.lowest)}, the start of the range.`;
-  if (held.length === 0) return `Holds less than ${text(failed[0].value)}: no run held.`;
+  if (held.length === 0) return `No run held. At ${text(failed[0].value)}, the lowest tried, ${failed[0].failed[0]}.`;
   return `Holds at least ${text(held[held.length - 1].value)}: no run failed.`;
 }
 
