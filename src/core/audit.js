@@ -2,7 +2,7 @@ import { ask, headerAt, nonceOf, pendingNonces } from '../chain/answers.js';
 import { readAtBlock } from '../chain/retries.js';
 import { findMinedTransaction } from '../chain/send.js';
 import { ProtocolError, RpcError, TransportError } from '../errors.js';
-import { indexRanges } from '../text.js';
+import { counted, indexRanges } from '../text.js';
 import { transactionStatusOf } from './transaction-status.js';
 
 /**
@@ -246,7 +246,7 @@ class Audit {
     if (waiting.length > 0) gaps.unshift(`wallets ${indexRanges(waiting)} have pending transactions`);
     if (open.length > 0)
       gaps.unshift(
-        `the status of ${open.length} operations of wallets ${indexRanges(open)} is unknown: they are pending, or the node does not report them`,
+        `the status of ${counted(open.length, 'operation')} of wallets ${indexRanges(open)} is unknown: pending, or not reported by the node`,
       );
     return gaps;
   }

@@ -1,6 +1,7 @@
 import { keyFileSource } from '../chain/keys.js';
 import { warmupSeconds } from '../core/costs.js';
 import { blockIntervalMs } from '../stats/blocks.js';
+import { counted } from '../text.js';
 import { isCallWorkload } from '../workloads/table.js';
 import { argsOf } from './plan.js';
 import { median } from './statistics.js';
@@ -195,7 +196,7 @@ export class Capacity {
     const changes = [
       ...(this.#inFlight === before[1]
         ? []
-        : [`${this.#inFlight} operations in flight per wallet instead of ${before[1]}`]),
+        : [`${counted(this.#inFlight, 'operation')} in flight per wallet instead of ${before[1]}`]),
       ...(this.#wallets === before[0] ? [] : [`${this.#wallets} ${wallets} instead of ${before[0]}`]),
     ];
     if (this.#wallets > before[0] || this.#inFlight > before[1]) this.#before ??= before;
