@@ -163,7 +163,7 @@ export class Driver {
     if (pool !== null) {
       const depth = pool.depth ?? this.live.size - this.#submitting;
       // What is being submitted will be in the pool.
-      this.#room = Math.max(0, Math.round(pool.target - depth - this.#submitting));
+      this.#room = Math.max(0, pool.target - depth - this.#submitting);
     }
     this.#pumpSoon();
   }

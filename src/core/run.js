@@ -319,7 +319,6 @@ async function loadAndAudit(config, context, opened, prepared) {
   if (identity === null && workload.kind === 'transaction') monitor.begin();
   if (identity !== null && prepared.start.startHash !== null && prepared.start.startBlock === 0)
     watch.warnOf('unconfirmed', 'the endpoints have only block 0: whether they serve one chain is unknown');
-  observers.begin(toolsOf(watch, prepared));
   const checkpoints = new Checkpoints({ ...context, warn });
   /** @param {LoadSoFar} loaded */
   const describeSoFar = (loaded) => {
@@ -339,7 +338,7 @@ async function loadAndAudit(config, context, opened, prepared) {
       describeSoFar,
       timeOfDayMs: opened.times.timeOfDayMs,
       isPlain: workload.kind === 'call',
-      begin: () => waitForStart(opened, clock, watch),
+      begin: () => waitForStart(opened, clock, watch).finally(() => observers.begin(toolsOf(watch, prepared))),
     }).run();
     await observers.drained(loaded.stats.facts);
     loaded.ledger.onStatus = observers.status;

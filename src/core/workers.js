@@ -315,12 +315,15 @@ class WorkerPool {
     return false;
   }
 
-  /** Each has its part of what may be started. @param {Pace} pace */
+  /** Each has its part of what may be started: whole numbers that add up, so that few are started as well. @param {Pace} pace */
   pace({ isPaused, pool }) {
     const { tasks, accounts } = this.#options;
+    let before = 0;
     this.#handles.forEach((handle, i) => {
-      const share = tasks[i].wallets.length / accounts.length;
-      const own = pool && { target: share * pool.target, depth: pool.depth && share * pool.depth };
+      const after = before + tasks[i].wallets.length / accounts.length;
+      const partOf = (/** @type {number} */ count) => Math.round(after * count) - Math.round(before * count);
+      const own = pool && { target: partOf(pool.target - (pool.depth ?? 0)), depth: pool.depth && 0 };
+      before = after;
       void handle.ask('pace', [{ isPaused, pool: own }]);
     });
   }

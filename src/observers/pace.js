@@ -17,14 +17,18 @@ import { merge } from '../stats/merge.js';
 const PERIOD_MS = 100;
 /** A depth that differs by less from the target is near it. */
 const NEAR = 0.2;
+/** A longer pause is told during the run. */
+const LONG_MS = 5000;
 
 /** @implements {RunObserver} */
 export class Pace {
   #options;
   /** The chain has no txpool_status: each thread takes its own pending transactions. */
   #isOwn = false;
-  /** @type {number | null} */
+  /** Up to where the pause is counted. @type {number | null} */
   #pausedAtUs = null;
+  #pausedSinceUs = 0;
+  #baseFeeWei = 0n;
   /** Since the last row. @type {{pauses: number, pausedMs: number, depth: PoolDepth}} */
   #current = nothing();
   /** Of the window. */
@@ -32,27 +36,38 @@ export class Pace {
   #set = /** @type {(pace: {isPaused: boolean, pool: {target: number, depth: number | null} | null}) => void} */ (
     () => {}
   );
+  #warnOnce = /** @type {(kind: string, words: string) => void} */ (() => {});
 
   /** @param {Pick<OpenOptions, 'rpc' | 'clock' | 'stop'> & {target: number | null, maxBaseFeeWei: bigint | null, baseFeeWei: bigint | null, share: number}} options
    *   share: of this instance in what the pool lacks */
   constructor(options) {
     this.#options = options;
+    if (options.baseFeeWei !== null) this.block({ baseFeeWei: options.baseFeeWei });
   }
 
   /** @type {NonNullable<RunObserver['begin']>} */
   begin({ pace, warnOnce }) {
-    const { target, baseFeeWei } = this.#options;
+    const { target, clock } = this.#options;
     this.#set = pace;
-    if (baseFeeWei !== null) this.block({ baseFeeWei });
+    this.#warnOnce = warnOnce;
+    // The wait for a common start is no part of the load.
+    this.#current = nothing();
+    if (this.#pausedAtUs !== null) {
+      this.#pausedAtUs = this.#pausedSinceUs = clock.nowUs();
+      this.#current.pauses = 1;
+      this.#set({ isPaused: true, pool: null });
+    }
     if (target === null) return;
     this.#tell(0);
-    void this.#watch(warnOnce);
+    void this.#watch();
   }
 
   /** @param {number | null} depth null: that of the transactions of each thread */
   #tell(depth) {
     const { target, share } = this.#options;
-    const wanted = target === null ? null : depth === null ? share * target : depth + share * (target - depth);
+    // At least one: several instances could wait for each other.
+    const partOf = (/** @type {number} */ count) => Math.ceil(share * count);
+    const wanted = target === null ? null : depth === null ? partOf(target) : depth + partOf(target - depth);
     this.#set({ isPaused: this.#pausedAtUs !== null, pool: wanted === null ? null : { target: wanted, depth } });
   }
 
@@ -60,10 +75,12 @@ export class Pace {
   block({ baseFeeWei }) {
     const { maxBaseFeeWei, clock } = this.#options;
     if (maxBaseFeeWei === null || baseFeeWei === null) return;
+    this.#baseFeeWei = baseFeeWei;
     const isPaused = baseFeeWei > maxBaseFeeWei;
     if (isPaused === (this.#pausedAtUs !== null)) return;
     this.#settle();
-    this.#pausedAtUs = isPaused ? clock.nowUs() : null;
+    this.#pausedSinceUs = clock.nowUs();
+    this.#pausedAtUs = isPaused ? this.#pausedSinceUs : null;
     if (isPaused) this.#current.pauses += 1;
     this.#set({ isPaused, pool: null });
   }
@@ -76,8 +93,7 @@ export class Pace {
     this.#pausedAtUs = nowUs;
   }
 
-  /** @param {(kind: string, words: string) => void} warnOnce */
-  async #watch(warnOnce) {
+  async #watch() {
     const { rpc, clock, stop } = this.#options;
     while (!stop.drain.aborted) {
       await clock.sleep(PERIOD_MS, stop.drain);
@@ -93,7 +109,7 @@ export class Pace {
         // Without an answer nothing more is started.
         if (!(error instanceof RpcError) || isBusy(error)) continue;
         this.#isOwn = true;
-        warnOnce(
+        this.#warnOnce(
           'pool',
           'the node does not serve txpool_status: --pool-target counts the transactions of this run only',
         );
@@ -112,6 +128,8 @@ export class Pace {
   row(phase) {
     this.#settle();
     const { pauses, pausedMs, depth } = this.#current;
+    const why = phase === 'drain' ? null : this.#whyNothing(depth);
+    if (why !== null) this.#warnOnce('pace', `no operation is started: ${why}`);
     this.#current = nothing();
     if (phase === 'load') {
       this.#total.pauses += pauses;
@@ -119,6 +137,15 @@ export class Pace {
       this.#total.depth = merge(DEPTH, this.#total.depth, depth);
     }
     return { pace: { pausedMs, ...(depth.samples > 0 && { depth }) } };
+  }
+
+  /** @param {PoolDepth} depth since the last row @returns {string | null} null: operations are started now and then */
+  #whyNothing({ samples, min }) {
+    const { target, maxBaseFeeWei, clock } = this.#options;
+    if (this.#pausedAtUs !== null && clock.nowUs() - this.#pausedSinceUs >= LONG_MS * 1000)
+      return `the base fee is ${this.#baseFeeWei} wei, and --max-base-fee is ${maxBaseFeeWei} wei`;
+    if (target === null || samples === 0 || min <= (1 + NEAR) * target) return null;
+    return `the pool has ${min} transactions or more, and --pool-target is ${target}`;
   }
 
   /** @returns {ReturnType<RunObserver['describe']>} */

@@ -106,7 +106,7 @@ function paceRows({ pace, window }) {
     rows.push(['pool', digits(mean), `transactions in the pool on average, of ${count(poolTarget)} asked for${range}`]);
   }
   if (maxBaseFeeWei !== null) {
-    const share = percent(window.durationMs === 0 ? 0 : pausedMs / window.durationMs);
+    const share = percent(window.durationMs === 0 ? 0 : Math.min(1, pausedMs / window.durationMs));
     const above = `the base fee was above ${digits(Number(maxBaseFeeWei) / 1e9)} gwei ${counted(pauses, 'time')}`;
     rows.push([
       'paused',

@@ -203,9 +203,13 @@ export const LIMIT_WORDS = {
   unknown: 'the limit is unknown',
 };
 
-/** @param {RunFile} run @returns {Verdict | null} null: nothing was due in the window */
+/** @param {RunFile} run @returns {Verdict | null} null: nothing was due in the window, without a reason */
 export function judge(run) {
-  if (run.window.counts.scheduled === 0 || run.window.durationMs === 0) return null;
+  if (run.window.durationMs === 0) return null;
+  if (run.window.counts.scheduled === 0) {
+    const evidence = heldBack(run);
+    return evidence === null ? null : { name: 'rate-bound', evidence };
+  }
   const facts = factsOf(run);
   const { name, evidence, advice } = /** @type {Row} */ (ROWS.find(({ when }) => when(facts)));
   const notes = name === 'generator-bound' ? [] : notesOf(facts);
@@ -345,14 +349,29 @@ const ENDED_BY_ENDPOINT = Object.freeze({
 });
 
 /** By --max-base-fee or --pool-target. @param {RunFile} run @returns {string | null} */
-function heldBack({ pace, window }) {
+function heldBack({ pace, window, intervals, instance }) {
   if (pace === undefined) return null;
   const { poolTarget, depth, pausedMs } = pace;
-  const pausedShare = pausedMs / window.durationMs;
+  const pausedShare = Math.min(1, pausedMs / window.durationMs);
   if (pausedShare > PAUSED)
     return `paused ${percent(pausedShare)} of the time, because the base fee was above --max-base-fee`;
-  if (poolTarget === null || depth === null || depth.sum / depth.samples < DEEP * poolTarget) return null;
-  return `the pool had ${whole(depth.sum / depth.samples)} transactions on average, and ${whole(poolTarget)} were asked for (--pool-target)`;
+  if (poolTarget === null) return null;
+  const share = 1 / (instance?.instances ?? 1);
+  const asked = `${whole(poolTarget)} were asked for (--pool-target)`;
+  if (depth === null) {
+    const rows = intervals.filter(({ phase }) => phase === 'load');
+    const inFlight = rows.reduce((sum, row) => sum + row.inFlight, 0) / rows.length;
+    return inFlight >= DEEP * share * poolTarget
+      ? `${whole(inFlight)} transactions were in flight, and ${asked}`
+      : null;
+  }
+  const mean = depth.sum / depth.samples;
+  const words = `the pool had ${whole(mean)} transactions on average, and ${asked}`;
+  if (mean >= DEEP * poolTarget) return words;
+  const lacked = share * (poolTarget * depth.samples - depth.sum);
+  return window.counts.started < DEEP * lacked
+    ? null
+    : `${words}: what it lacked was started at each look, and soon included`;
 }
 
 /** @param {RunFile} run */

@@ -19,6 +19,13 @@ test('the pool has as many transactions as were asked for, of two threads togeth
   assert.match(stdout, /^ {2}pool +[\d.]+ +transactions in the pool on average, of 20 asked for; \d+ to \d+, /m);
 });
 
+test('a pool of fewer transactions than there are threads is filled', async (t) => {
+  const { run } = await runOf(t, '-d 2s --pool-target 2 --workers 6', { chain, threads: 12 });
+  const { depth } = run.pace;
+  assert.ok(run.counts.verified > 0 && depth.max >= 1 && depth.max <= 3, JSON.stringify(depth));
+  assert.equal(run.audit.exact, true);
+});
+
 test('above the base fee nothing is due, and the rate is that of the rest of the time', async (t) => {
   // An idle wallet is there although the machine stalls for two seconds.
   const stress = startOf(t, '-d 5s --rate 40 --max-base-fee 2 --interval 500ms', { chain, threads: 120 });

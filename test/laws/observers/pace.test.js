@@ -10,11 +10,11 @@ const GWEI = 10n ** 9n;
 
 /**
  * @param {{poolTarget?: string, maxBaseFeeWei?: bigint, instances?: number}} options
- * @param {{depths?: Array<number | Error>, baseFeePerGas?: string | null, gasLimit?: string, gasPerOperation?: bigint}} [chain] depths: of the pool, at each look
+ * @param {{isLate?: boolean, depths?: Array<number | Error>, baseFeePerGas?: string | null, gasLimit?: string, gasPerOperation?: bigint}} [chain] isLate: the test begins the load; depths: of the pool, at each look
  */
 async function opened(
   { poolTarget, maxBaseFeeWei, instances },
-  { depths = [], baseFeePerGas = '0x3b9aca00', gasLimit, gasPerOperation = 21_000n } = {},
+  { isLate = false, depths = [], baseFeePerGas = '0x3b9aca00', gasLimit, gasPerOperation = 21_000n } = {},
 ) {
   const clock = createFakeClock();
   const stop = { drain: new AbortController().signal };
@@ -40,15 +40,17 @@ async function opened(
   const told = [];
   /** @type {string[]} */
   const warned = [];
-  observers.begin({
-    warnOf: () => {},
-    warnOnce: (_, text) => void warned.push(text),
-    charge: async () => true,
-    pace: (pace) => void told.push(pace),
-  });
+  const begin = () =>
+    observers.begin({
+      warnOf: () => {},
+      warnOnce: (_, text) => void warned.push(text),
+      charge: async () => true,
+      pace: (pace) => void told.push(pace),
+    });
+  if (!isLate) begin();
   const block = (/** @type {bigint} */ baseFeeWei) => observers.block(/** @type {any} */ ({ baseFeeWei }));
   const facts = () => observers.describe({}).members.pace;
-  return { observers, clock, told, warned, block, facts };
+  return { observers, clock, told, warned, begin, block, facts };
 }
 
 describe('--pool-target', () => {
@@ -88,6 +90,24 @@ describe('--pool-target', () => {
     assert.deepEqual(told.at(-1)?.pool, { target: 125, depth: 100 });
   });
 
+  it('an instance of several starts one operation at least', async () => {
+    const { clock, told } = await opened({ poolTarget: '3', instances: 4 }, { depths: [2] });
+    await clock.advance(100);
+    assert.deepEqual(told.at(-1)?.pool, { target: 3, depth: 2 });
+  });
+
+  it('warns of a pool that others keep full', async () => {
+    const { observers, clock, warned } = await opened({ poolTarget: '100' }, { depths: [121, 120, 121] });
+    await clock.advance(200);
+    observers.row('load');
+    assert.deepEqual(warned, []);
+    await clock.advance(100);
+    observers.row('load');
+    assert.deepEqual(warned, [
+      'no operation is started: the pool has 121 transactions or more, and --pool-target is 100',
+    ]);
+  });
+
   it('takes the transactions of this run where the node does not tell, with a warning', async () => {
     const refused = new RpcError('txpool_status', -32601, 'no such method');
     const { clock, told, warned } = await opened({ poolTarget: '100' }, { depths: [refused] });
@@ -124,6 +144,25 @@ describe('--max-base-fee', () => {
     await clock.advance(50);
     observers.row('drain');
     assert.deepEqual([facts()?.pauses, facts()?.pausedMs, facts()?.maxBaseFeeWei], [2, 600, '2000000000']);
+  });
+
+  it('a wait before the load is in no pause, and a long pause is told', async () => {
+    const { observers, clock, told, warned, begin, block, facts } = await opened(
+      { maxBaseFeeWei: GWEI },
+      { isLate: true },
+    );
+    block(2n * GWEI);
+    await clock.advance(60_000);
+    begin();
+    assert.deepEqual(told, [{ isPaused: true, pool: null }]);
+    await clock.advance(4000);
+    observers.row('load');
+    assert.deepEqual([warned, facts()?.pauses, facts()?.pausedMs], [[], 1, 4000]);
+    await clock.advance(1000);
+    observers.row('load');
+    assert.deepEqual(warned, [
+      'no operation is started: the base fee is 2000000000 wei, and --max-base-fee is 1000000000 wei',
+    ]);
   });
 
   it('pauses from the start where the latest block is dearer', async () => {

@@ -130,10 +130,10 @@ function openRun({ asked = 500, achieved = 499, dropped = 0, verified = 4990, la
   };
 }
 
-/** @param {{mean?: number, pausedMs?: number}} given mean: depth of the pool @returns {RunFile['pace']} */
-function paceOf({ mean = 0, pausedMs = 0 }) {
-  const depth = { samples: 10, near: 0, sum: 10 * mean, min: 0, max: mean };
-  return { poolTarget: 500, depth, maxBaseFeeWei: '1', pauses: 1, pausedMs };
+/** @param {{mean?: number, pausedMs?: number, target?: number, samples?: number}} given mean: depth of the pool @returns {RunFile['pace']} */
+function paceOf({ mean = 0, pausedMs = 0, target = 500, samples = 100 }) {
+  const depth = samples === 0 ? null : { samples, near: 0, sum: samples * mean, min: 0, max: mean };
+  return { poolTarget: target, depth, maxBaseFeeWei: '1', pauses: 1, pausedMs };
 }
 
 /** @param {number[]} latencies @returns {RunFile['latency']['halves']} */
@@ -165,6 +165,9 @@ const [BLOCKS, FULL] = [{ blocks: { count: 100 } }, { blocks: { count: 100, full
 const SLOW = { latencyUs: 9e5, fastestUs: 1000 };
 const RETRIED = { resubmissions: { repeated: 0, rebroadcast: 900, lost: 0, replaced: 0 } };
 const [ONE, TWO] = [closedRun(), closedRun({ latencyUs: 2e5 })];
+
+/** @param {number} started in the window */
+const withStarted = (started) => ({ ...ONE, window: { ...ONE.window, counts: { ...ONE.window.counts, started } } });
 
 const LATE = { latencyUs: 1_060_000, blocks: { count: 10 } };
 const [TWO_BLOCKS, WORKERS] = [{ latencyUs: 200_000 }, { generator: { workers: 4 } }];
@@ -233,6 +236,7 @@ const CASES = {
       callRun([50_000, 51_000, 52_000], nodeOf(0.12)),
       /p90 52 ms, minimum 50 ms; the node used 12 %/,
     ],
+    ['a pool of which more was lacking than was started', { ...withStarted(39_999), pace: paceOf({}) }],
     ['a pool that was never full', { ...ONE, pace: paceOf({ mean: 399 }) }],
     ['few pauses above a base fee', { ...ONE, pace: paceOf({ pausedMs: 2500 }) }],
     ['a full block now and then', closedRun({ blocks: { full: 40 } })],
@@ -284,6 +288,16 @@ const CASES = {
       'the pool was kept full',
       { ...ONE, pace: paceOf({ mean: 400 }) },
       /^the pool had 400 transactions on average, and 500 /,
+    ],
+    [
+      'a block took at once what the pool lacked',
+      { ...withStarted(40_000), pace: paceOf({}) },
+      /^the pool had 0 transactions .* 500 were asked for \(--pool-target\): what it lacked was started /,
+    ],
+    [
+      'as many in flight as were asked for, of a pool that is not known',
+      { ...ONE, pace: paceOf({ samples: 0, target: 200 }) },
+      /^200 transactions were in flight, and 200 were /,
     ],
     ['paused above a base fee', { ...ONE, pace: paceOf({ pausedMs: 2501 }) }, /^paused 25 % of the time/],
     ['an open loop that is kept up with', openRun({}), /^499 of 500 .* achieved, 0 dropped; try a higher rate /],
@@ -356,6 +370,15 @@ describe('judge()', () => {
     assert.equal(queued(540_000)?.name, 'generator-bound');
     assert.match(queued(540_000)?.evidence ?? '', /of the transactions and of the reads that see their blocks/);
     assert.equal(queued(1000)?.name, 'node-bound');
+  });
+
+  it('a load that was held back all the time has a verdict', () => {
+    const run = closedRun();
+    const counts = { ...run.window.counts, scheduled: 0, started: 0, verified: 0 };
+    const idle = { ...run, window: { ...run.window, counts } };
+    const paused = judge({ ...idle, pace: paceOf({ pausedMs: 10_200 }) });
+    assert.deepEqual([paused?.name, paused?.evidence.slice(0, 15)], ['rate-bound', 'paused 100 % of']);
+    assert.equal(judge(idle), null);
   });
 
   it('the number of wallets that drops nothing follows from rate and latency', () => {
