@@ -240,17 +240,18 @@ export class RpcError extends StressError {
    * @param {string} rpcMessage the `message` member, made safe for a terminal
    * @param {unknown} [data] the `data` member
    * @param {{status: number, retryAfterMs: number | null}} [reply] what it came with
+   * @param {string} [asked] the method that the endpoint was asked (--send-method)
    */
-  constructor(method, rpcCode, rpcMessage, data, { status, retryAfterMs } = { status: 200, retryAfterMs: null }) {
-    super(`${method}: ${rpcMessage} (${rpcCode})`, 'rpc_error', EXIT.unavailable);
+  constructor(method, rpcCode, rpcMessage, data, reply = { status: 200, retryAfterMs: null }, asked = method) {
+    super(`${asked}: ${rpcMessage} (${rpcCode})`, 'rpc_error', EXIT.unavailable);
     this.method = method;
     this.rpcCode = rpcCode;
     this.rpcMessage = rpcMessage;
     this.data = data;
     /** Of HTTP. */
-    this.status = status;
+    this.status = reply.status;
     /** The wait that the endpoint asked for. */
-    this.retryAfterMs = retryAfterMs;
+    this.retryAfterMs = reply.retryAfterMs;
   }
 }
 

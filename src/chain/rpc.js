@@ -10,7 +10,7 @@ import { classOf } from './refusals.js';
  *
  * @import { Headers, NetworkConfig, Reply, Rpc, Transport } from '../contracts/chain.d.ts'
  *
- * @typedef {Pick<Rpc, 'display' | 'secrets'> & {served?: Set<string>}} Endpoint served: methods that it has answered
+ * @typedef {Pick<Rpc, 'display' | 'secrets'> & {served?: Set<string>, sendMethod?: string}} Endpoint served: methods that it has answered
  */
 
 /** Of the first request in a body. */
@@ -77,7 +77,7 @@ export const MAX_IN_FLIGHT = 800;
  * @returns {Rpc}
  */
 export function createRpc(transport, display, { fixedId = null, secrets = [], batches, batch = 1, sending } = {}) {
-  const endpoint = { display, secrets, served: new Set() };
+  const endpoint = { display, secrets, served: new Set(), sendMethod: sending?.sendMethod };
   // A random start: a server that sends a constant answer must not match the first request by chance.
   let lastId = randomInt(2 ** 20, 2 ** 30);
   const nextId = () => fixedId ?? ++lastId;
@@ -230,16 +230,18 @@ function resultIn(reply, request, endpoint) {
 }
 
 /** @param {any} answer @param {Request} request @param {Reply} reply @param {Endpoint} endpoint */
-function resultOf(answer, { id, method }, reply, { display, secrets, served }) {
+function resultOf(answer, { id, method }, reply, { display, secrets, served, sendMethod = method }) {
+  const asked = method === PLAIN_SENDING.sendMethod ? sendMethod : method;
   if (answer === null || typeof answer !== 'object')
-    throw new ProtocolError(`${display} answered ${method} without JSON-RPC`);
+    throw new ProtocolError(`${display} answered ${asked} without JSON-RPC`);
   const { error } = answer;
   if (error !== undefined && error !== null) {
     const code = Number.isInteger(error.code) ? error.code : 0;
-    throw new RpcError(method, code, oneLine(error.message ?? error, MAX_MESSAGE_CHARS, secrets), error.data, reply);
+    const words = oneLine(error.message ?? error, MAX_MESSAGE_CHARS, secrets);
+    throw new RpcError(method, code, words, error.data, reply, asked);
   }
-  if (answer.id !== id) throw new ProtocolError(`${display} answered ${method} with a foreign id`);
-  if (answer.result === undefined) throw new ProtocolError(`${display} answered ${method} without a result`);
+  if (answer.id !== id) throw new ProtocolError(`${display} answered ${asked} with a foreign id`);
+  if (answer.result === undefined) throw new ProtocolError(`${display} answered ${asked} without a result`);
   served?.add(method);
   return answer.result;
 }

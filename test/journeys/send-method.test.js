@@ -29,3 +29,9 @@ test('each transaction is in the place of {{raw}}, and the audit is exact', asyn
   assert.equal(counts.eth_sendRawTransaction, undefined);
   assert.equal(counts.eth_sendPrivateTransaction, run.counts.started + 4);
 });
+
+test('a method that the node does not have is named', async (t) => {
+  const words = ['-d', '1s', '--send-method', 'eth_sendNowhere'];
+  const { stderr } = await runOf(t, words, { chain, threads: 2, exit: 69 });
+  assert.match(stderr, /^stress: eth_sendNowhere: [^\n]*\n$/);
+});
