@@ -1,3 +1,4 @@
+import { PLAIN_SENDING } from '../chain/rpc.js';
 import { Deadlines } from '../deadlines.js';
 import { InternalError, UnavailableError } from '../errors.js';
 import { detectors } from '../inclusion/index.js';
@@ -192,6 +193,8 @@ export class ThreadEngine {
       random: this.#random,
       resubmissions: this.#resubmissions,
       storm: this.#storm,
+      // Such as eth_sendPrivateTransaction.
+      isShown: config.network.sendMethod === PLAIN_SENDING.sendMethod,
       txTimeoutMs: config.network.txTimeoutMs,
       refillBelowWei: about.refillBelowWei ?? null,
     };

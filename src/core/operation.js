@@ -227,6 +227,7 @@ function nothing() {}
  * @property {RetryPolicy} retryPolicy
  * @property {Resubmissions} resubmissions
  * @property {Storm | null} storm
+ * @property {boolean} isShown whether a node shows a transaction before its block; otherwise it cannot be called lost
  * @property {() => number} random from 0 to 1
  * @property {number} txTimeoutMs
  * @property {number} startBlock latest block when the load began
@@ -391,10 +392,10 @@ async function areExecuted(rpc, operations) {
  * @param {Tools} tools
  * @param {Operation} operation
  */
-async function timeOut({ rpc, clock, startBlock }, operation) {
+async function timeOut({ rpc, clock, startBlock, isShown }, operation) {
   operation.isCancelled = true;
   let isLost = false;
-  if (operation.sample.acceptedAtUs !== null && operation.inclusion === null) {
+  if (isShown && operation.sample.acceptedAtUs !== null && operation.inclusion === null) {
     const status = transactionStatusOf(rpc, operation, 'resolve', startBlock).then(
       (decided) => decided.status,
       () => 'pending',

@@ -440,7 +440,7 @@ export class TransactionRecovery extends Recovery {
    * @returns {Promise<{isKnown?: boolean, pending?: number | null}>} isKnown: undefined without an answer
    */
   async #lookAt(operation, next) {
-    const { account, nonce, hash } = operation;
+    const { account, nonce, hashes } = operation;
     const { rpc, clock, retryPolicy } = this.#tools;
     if (Number(next.get(account)) > nonce) return {};
     // If anvil receives a transaction while it makes the block with the previous nonce, it keeps the transaction queued
@@ -450,8 +450,10 @@ export class TransactionRecovery extends Recovery {
       ? gather(rpc, nonceOf(account.wallet.address, 'pending'), 'resolve').catch(() => null)
       : null;
     try {
-      const known = await nullIfRefused(gather(rpc, transactionOf(String(hash)), 'resolve'));
-      return { isKnown: known !== null, pending: await pending };
+      // A replacement may have been refused, or be the only one that the node still has.
+      const known = hashes.map((hash) => nullIfRefused(gather(rpc, transactionOf(hash), 'resolve')));
+      const isKnown = (await Promise.all(known)).some((transaction) => transaction !== null);
+      return { isKnown, pending: await pending };
     } catch (error) {
       retryPolicy.noteRetryAfter(error, clock.nowUs());
       return {};
@@ -495,7 +497,7 @@ export class TransactionRecovery extends Recovery {
    *   unknown
    */
   async #rebroadcast(operation, { isTooLow = false, isQueued = false, isUnknown = false } = {}) {
-    const { clock, presigner, resubmissions } = this.#tools;
+    const { clock, presigner, resubmissions, isShown } = this.#tools;
     const last = this.#lastOf(operation);
     last.atUs = clock.nowUs();
     last.times += 1;
@@ -508,7 +510,7 @@ export class TransactionRecovery extends Recovery {
     else resubmissions.rebroadcast += 1;
     const failure = await this.#send(operation);
     // Another node behind the same address may know it and answers with an error.
-    if (isUnknown && failure === null) {
+    if (isUnknown && isShown && failure === null) {
       resubmissions.lost += 1;
       this.#tools.observers.status(identityOf(operation), 'never_sent');
     }

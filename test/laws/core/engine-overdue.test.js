@@ -109,6 +109,25 @@ describe('a transaction that the node has lost', () => {
     await run.advance(2000);
     assert.deepEqual(await run.resubmissions(), { ...NONE, rebroadcast: 2 });
   });
+
+  it('is not counted as lost if the node refused its replacement and knows the first one', async () => {
+    let sent = 0;
+    const fault = () => ((sent += 1) === 2 ? 'refuse' : 'pass');
+    const run = await begun({ wallets: 1, replaceShare: 1, fees: risingFees({ isTooLow: false }), fault });
+    await run.advance(2000);
+    assert.equal(run.rpc.count('eth_getTransactionByHash'), 2);
+    assert.deepEqual(await run.resubmissions(), NONE);
+  });
+
+  it('is never lost where a node shows none before its block', async () => {
+    const run = await begun({ txTimeoutMs: 5000, sendMethod: 'eth_sendPrivateTransaction' });
+    run.handlers.eth_getTransactionByHash = () => null;
+    run.handlers.eth_sendRawTransaction = (raw) => JSON.parse(raw).hash;
+    await run.advance(3000);
+    assert.deepEqual(await run.resubmissions(), { ...NONE, rebroadcast: 1 });
+    await run.advance(2000);
+    assert.equal(run.sampleOf(0, 0)?.outcome, 'timed_out');
+  });
 });
 
 describe('a transaction that the node knows', () => {

@@ -41,6 +41,8 @@ import { addressOf, hash32 } from '../../helpers/samples.js';
  * @typedef {object} SimulationOptions
  * @property {number} [wallets]
  * @property {number} [inFlight]
+ * @property {number} [replaceShare] from 0 to 1
+ * @property {string} [sendMethod]
  * @property {number} [txTimeoutMs]
  * @property {number} [blockMs] between two blocks, as the detector says
  * @property {Partial<Fees>} [fees] default: they never change
@@ -63,6 +65,8 @@ const DELAY_MS = 700;
 export function simulate({
   wallets = 1,
   inFlight = 3,
+  replaceShare = 0,
+  sendMethod = 'eth_sendRawTransaction',
   txTimeoutMs = 5000,
   blockMs = 600,
   fees = {},
@@ -192,8 +196,8 @@ export function simulate({
   let detection = {};
   const engine = new ThreadEngine({
     config: /** @type {EngineConfig} */ ({
-      network: { txTimeoutMs },
-      load: { inFlight, iterations: null, thinkTimeMs: 0 },
+      network: { txTimeoutMs, sendMethod },
+      load: { inFlight, iterations: null, thinkTimeMs: 0, replaceShare },
     }),
     schedule: null,
     clock,
