@@ -670,11 +670,11 @@ export type Pauses = { limitAnswers: number; limitedMs: number; unansweredMs: nu
 export type StormFacts = {
   /** Taken by the node: it has the transaction. */
   duplicates: number;
-  /** Refused, such as after the transaction was in a block. */
+  /** Refused, such as after the transaction was in a block, or without an answer. */
   duplicatesRefused: number;
   /** Taken by the node. */
   replacements: number;
-  /** Refused, such as after the first transaction was in a block. */
+  /** Refused, such as after the first transaction was in a block, or without an answer. */
   replacementsRefused: number;
   /** Verified operations whose replacement was taken: the first transaction is in the chain. */
   firstIncluded: number;

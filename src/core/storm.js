@@ -63,13 +63,17 @@ export class Storm {
     if (!presigner.raise(operation)) return;
     const isTaken = await this.#send(operation);
     this.facts[isTaken ? 'replacements' : 'replacementsRefused'] += 1;
-    if (isTaken) this.#replaced.set(operation, first);
+    if (!isTaken) return;
+    this.#replaced.set(operation, first);
+    // The block may come before the answer.
+    if (operation.sample.outcome === 'verified') this.verified(operation);
   }
 
   /** @param {Operation} operation */
   verified(operation) {
     const first = this.#replaced.get(operation);
     if (first === undefined) return;
+    this.#replaced.delete(operation);
     this.facts[operation.hash === first ? 'firstIncluded' : 'replacementIncluded'] += 1;
   }
 

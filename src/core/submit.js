@@ -42,7 +42,7 @@ export class Submissions {
   #waiting = new Queue();
   #isTurnDue = false;
   #start;
-  /** Those of this turn, where they are sent in another order. @type {Operation[]} */
+  /** Those that start together, where they are sent in another order. @type {Operation[]} */
   #held = [];
   #storm;
 
@@ -60,10 +60,16 @@ export class Submissions {
     if (this.#free > 0 && !this.#isTurnDue) this.#startSome();
   }
 
-  /** @param {Operation} operation is sent after this turn */
+  /** @param {Operation} operation is sent after the turns in which operations start */
   #hold(operation) {
-    if (this.#held.push(operation) > 1) return;
+    if (this.#held.push(operation) === 1) this.#sendLater();
+  }
+
+  /** The driver starts many wallets in several turns. They end: what is held ends no operation. */
+  #sendLater() {
+    const { length } = this.#held;
     setImmediate(() => {
+      if (this.#held.length > length) return this.#sendLater();
       for (const held of /** @type {Storm} */ (this.#storm).order(this.#held)) this.#waiting.push(held);
       this.#held = [];
       this.#startSome();

@@ -220,7 +220,7 @@ function stormText({ generator: { storm }, config: { nonceOrder } }) {
   if (storm === undefined) return '';
   const { duplicates, duplicatesRefused, replacements, replacementsRefused, firstIncluded } = storm;
   const sent = (/** @type {number} */ taken, /** @type {number} */ refused, /** @type {string} */ noun) =>
-    taken + refused === 0 ? [] : [`${count(taken)} ${noun} taken by the node and ${count(refused)} refused`];
+    taken + refused === 0 ? [] : [`${count(taken)} ${noun} taken by the node and ${count(refused)} not`];
   return [
     ...(nonceOrder ? [`nonces ${nonceOrder}`] : []),
     ...sent(duplicates, duplicatesRefused, 'duplicates'),

@@ -32,7 +32,7 @@ function stormOf({ order = null, duplicates = null, replacements = null, seed = 
 }
 
 const operationOf = (/** @type {string} */ name) =>
-  /** @type {any} */ ({ raw: name, hash: name, isCancelled: false, inclusion: null });
+  /** @type {any} */ ({ raw: name, hash: name, isCancelled: false, inclusion: null, sample: { outcome: null } });
 
 describe('--nonce-order', () => {
   it('what starts in one turn is sent after it: reversed, or shuffled and each once', async () => {
@@ -54,6 +54,7 @@ describe('--nonce-order', () => {
           for (const n of all) submissions.add(/** @type {any} */ ({ n, isCancelled: false }));
           assert.deepEqual(started, []);
           await turn();
+          await turn();
           assert.deepEqual(order === 'reversed' ? started : started.toSorted((a, b) => b - a), all.toReversed());
         },
       ),
@@ -62,6 +63,20 @@ describe('--nonce-order', () => {
     const { storm } = stormOf({ order: 'shuffled' });
     assert.notDeepEqual(storm.order(/** @type {any} */ ([...Array(20).keys()])), [...Array(20).keys()]);
   });
+});
+
+it('what the driver starts in several turns is sent in one order', async () => {
+  const { storm } = stormOf({ order: 'reversed' });
+  /** @type {number[]} */
+  const started = [];
+  const submissions = new Submissions((operation) => void started.push(operation.nonce), 1000, storm);
+  for (const n of [0, 2, 4]) {
+    for (const nonce of [n, n + 1]) submissions.add(/** @type {any} */ ({ nonce, isCancelled: false }));
+    assert.deepEqual(started, []);
+    await turn();
+  }
+  await turn();
+  assert.deepEqual(started, [5, 4, 3, 2, 1, 0]);
 });
 
 describe('--duplicate-share and --replace-share', () => {
@@ -85,6 +100,16 @@ describe('--duplicate-share and --replace-share', () => {
     await storm.accepted(operationOf('b'));
     const { duplicates, duplicatesRefused, replacements, replacementsRefused } = storm.facts;
     assert.deepEqual([duplicates, duplicatesRefused, replacements, replacementsRefused], [1, 1, 0, 2]);
+  });
+
+  it('a replacement whose block comes before its answer counts', async () => {
+    const { storm } = stormOf({ replacements: 1 });
+    const operation = operationOf('a');
+    const answered = storm.accepted(operation);
+    operation.sample.outcome = 'verified';
+    storm.verified(operation);
+    await answered;
+    assert.deepEqual([storm.facts.replacements, storm.facts.replacementIncluded], [1, 1]);
   });
 
   it('replace nothing that has ended, is in a block, or whose fee cannot be raised', async () => {
