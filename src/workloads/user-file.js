@@ -262,10 +262,10 @@ function refuseAsCommonJs(file) {
   try {
     compileFunction(readFileSync(file, 'utf8'), ['module', 'exports', 'require']);
   } catch (error) {
-    if (/export|import|module/.test(messageOf(error)))
-      throw new WorkloadError(
-        `${displayName(file)} is an ES module, but ${displayName(found)} says "type": "commonjs": rename it to ${displayName(basename(file, '.js'))}.mjs`,
-      );
+    const module = displayName(`${basename(file, '.js')}.mjs`);
+    throw new WorkloadError(
+      `${displayName(file)} is no CommonJS module, as ${displayName(found)} says (${messageOf(error)}): name an ES module ${module}`,
+    );
   }
 }
 

@@ -141,7 +141,7 @@ options
   new-workload -> 64 stress new-workload needs the name of one file, which ends in .mjs or .js: stress new-workload FILE.mjs
   -t 1 --workload DIR/x.cjs -> 65 there is no workload file *x.cjs; stress new-workload mine.mjs makes one
   -t 1 --workload Visit.sol -> 65 Visit.sol is Solidity, no workload: stress new-workload visit.mjs writes a workload that compiles and calls a contract
-  PACKAGE=DIR/package.json -t 1 --workload DIR/module.js -> 65 *module.js is an ES module, but */package.json says "type": "commonjs": rename it to module.mjs
+  PACKAGE=DIR/package.json -t 1 --workload DIR/module.js -> 65 *module.js is no CommonJS module, as */package.json says (Unexpected token 'export'): name an ES module module.mjs
   PACKAGE=DIR/package.json new-workload DIR/mine.js -> 64 *package.json says "type": "commonjs": name the workload *mine.mjs
   new-workload DIR/none/mine.js -> 73 cannot write *: its folder does not exist
 
