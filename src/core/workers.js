@@ -315,15 +315,21 @@ class WorkerPool {
     return false;
   }
 
-  /** Each has its part of what may be started: whole numbers that add up, so that few are started as well. @param {Pace} pace */
+  /**
+   * Each has its part of what the pool lacks, or of the target if the depth is not known: whole numbers that add up, so
+   * that a single missing transaction is started too.
+   * @param {Pace} pace
+   */
   pace({ isPaused, pool }) {
     const { tasks, accounts } = this.#options;
-    let before = 0;
+    let wallets = 0;
     this.#handles.forEach((handle, i) => {
-      const after = before + tasks[i].wallets.length / accounts.length;
+      const before = wallets / accounts.length;
+      wallets += tasks[i].wallets.length;
+      const after = wallets / accounts.length;
       const partOf = (/** @type {number} */ count) => Math.round(after * count) - Math.round(before * count);
-      const own = pool && { target: partOf(pool.target - (pool.depth ?? 0)), depth: pool.depth && 0 };
-      before = after;
+      const known = pool && pool.depth !== null;
+      const own = pool && { target: partOf(pool.target - (pool.depth ?? 0)), depth: known ? 0 : null };
       void handle.ask('pace', [{ isPaused, pool: own }]);
     });
   }

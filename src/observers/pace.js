@@ -3,6 +3,7 @@ import { isBusy } from '../chain/refusals.js';
 import { RpcError, UsageError } from '../errors.js';
 import { DEPTH } from '../stats/observed.js';
 import { merge } from '../stats/merge.js';
+import { digits } from '../text.js';
 
 /**
  * --pool-target and --max-base-fee: what is due depends on the chain. This is the side of the run, which looks at the pool
@@ -143,7 +144,7 @@ export class Pace {
   #whyNothing({ samples, min }) {
     const { target, maxBaseFeeWei, clock } = this.#options;
     if (this.#pausedAtUs !== null && clock.nowUs() - this.#pausedSinceUs >= LONG_MS * 1000)
-      return `the base fee is ${this.#baseFeeWei} wei, and --max-base-fee is ${maxBaseFeeWei} wei`;
+      return `the base fee is ${gwei(this.#baseFeeWei)}, and --max-base-fee is ${gwei(maxBaseFeeWei)}`;
     if (target === null || samples === 0 || min <= (1 + NEAR) * target) return null;
     return `the pool has ${min} transactions or more, and --pool-target is ${target}`;
   }
@@ -192,3 +193,8 @@ export const pace = {
     return new Pace({ rpc, clock, stop, target, maxBaseFeeWei, baseFeeWei, share });
   },
 };
+
+/** @param {bigint | null} wei */
+function gwei(wei) {
+  return `${digits(Number(wei) / 1e9)} gwei`;
+}

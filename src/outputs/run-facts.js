@@ -225,7 +225,7 @@ function stormText({ generator: { storm }, config: { nonceOrder } }) {
     ...(nonceOrder ? [`nonces ${nonceOrder}`] : []),
     ...sent(duplicates, duplicatesRefused, 'duplicates'),
     ...sent(replacements, replacementsRefused, 'replacements'),
-    ...(replacements > 0 ? [`the first transaction got into a block ${count(firstIncluded)} times`] : []),
+    ...(replacements > 0 ? [`the first transaction got into a block ${counted(firstIncluded, 'time')}`] : []),
   ].join('; ');
 }
 

@@ -161,7 +161,7 @@ describe('--max-base-fee', () => {
     await clock.advance(1000);
     observers.row('load');
     assert.deepEqual(warned, [
-      'no operation is started: the base fee is 2000000000 wei, and --max-base-fee is 1000000000 wei',
+      'no operation is started: the base fee is 2 gwei, and --max-base-fee is 1 gwei',
     ]);
   });
 
