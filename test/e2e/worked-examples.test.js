@@ -33,6 +33,14 @@ function copyWith(t, title) {
 }
 
 describe('docs/contributing.md', () => {
+  it('adds an option', async (t) => {
+    const script = copyWith(t, 'How to add an option');
+    const { stdout: help } = await runStress(['--help-all'], { script });
+    assert.match(help, /^ +--title TEXT +a name for the run, which is printed first$/m);
+    const { stdout } = await exited(0, ['-t', '2', '-d', '500ms', '--title', 'nightly'], { script });
+    assert.match(stdout, /^run nightly\n/);
+  });
+
   it('adds a workload', async (t) => {
     const script = copyWith(t, 'How to add a workload');
     const { stdout: help } = await runStress(['fund', '--help-all'], { script });
