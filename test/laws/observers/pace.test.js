@@ -160,9 +160,7 @@ describe('--max-base-fee', () => {
     assert.deepEqual([warned, facts()?.pauses, facts()?.pausedMs], [[], 1, 4000]);
     await clock.advance(1000);
     observers.row('load');
-    assert.deepEqual(warned, [
-      'no operation is started: the base fee is 2 gwei, and --max-base-fee is 1 gwei',
-    ]);
+    assert.deepEqual(warned, ['no operation is started: the base fee is 2 gwei, and --max-base-fee is 1 gwei']);
   });
 
   it('pauses from the start where the latest block is dearer', async () => {
