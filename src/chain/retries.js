@@ -106,17 +106,25 @@ export async function retry(request, { clock, signal, forMs = RETRY_MS }) {
 export function withRetries(rpc, options) {
   if (options === undefined) return rpc;
   const { clock, signals, mostMs = {} } = options;
-  /** @param {string} method @param {Purpose} purpose @param {() => Promise<any>} request */
-  const send = (method, purpose, request) => {
-    const signal = signals[purpose];
-    if (signal === undefined || method === FIRST_METHOD || method.startsWith('eth_send')) return request();
+  const isOnce = (/** @type {string} */ method, /** @type {Purpose} */ purpose) =>
+    signals[purpose] === undefined || method === FIRST_METHOD || method.startsWith('eth_send');
+  /** @param {Purpose} purpose @param {() => Promise<any>} request */
+  const send = (purpose, request) => {
+    const signal = /** @type {AbortSignal} */ (signals[purpose]);
     return retry(request, { clock, signal, forMs: Math.min(RETRY_MS, mostMs[purpose] ?? RETRY_MS) });
   };
+  // Those of the load, which are not repeated, make no garbage here.
   /** @type {Rpc['gather']} */
-  const gather = (method, params, purpose) => send(method, purpose, () => rpc.gather(method, params, purpose));
+  const gather = (method, params, purpose) =>
+    isOnce(method, purpose)
+      ? rpc.gather(method, params, purpose)
+      : send(purpose, () => rpc.gather(method, params, purpose));
   return {
     ...rpc,
-    call: (method, params, purpose, onSent) => send(method, purpose, () => rpc.call(method, params, purpose, onSent)),
+    call: (method, params, purpose, onSent) =>
+      isOnce(method, purpose)
+        ? rpc.call(method, params, purpose, onSent)
+        : send(purpose, () => rpc.call(method, params, purpose, onSent)),
     gather,
     batch: batchOf(gather),
   };
