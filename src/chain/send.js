@@ -1,4 +1,4 @@
-import { FundsError, InterruptedError, ProtocolError, RpcError, UnavailableError, oneLine } from '../errors.js';
+import { FundsError, InterruptedError, RpcError, UnavailableError, oneLine } from '../errors.js';
 import {
   HEAD,
   ask,
@@ -14,11 +14,13 @@ import {
   transactionOf,
 } from './answers.js';
 import { isFunder } from './keys.js';
-import { PASSING, classOf } from './refusals.js';
-import { backOffMs, isRetryable, retryAfterMs } from './retries.js';
+import { classOf } from './refusals.js';
+import { retryAfterMs } from './retries.js';
+import { isNonceUsed, submit } from './submit.js';
 
 /**
- * @import { ChainReceipt, Order, Purpose, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
+ * @import { ChainReceipt, Order, Purpose, RefusalClass, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
+ * @import { Submission } from './submit.js'
  */
 
 /** Sends the transactions of the set-up, and the payments of a funder, in waves and waits for their receipts. */
@@ -96,40 +98,84 @@ export async function sendAll(sender, orders, onProgress) {
 
 /** @typedef {{raw: string, hash: string, wallet: Wallet, nonce: number}} Sent */
 
+/**
+ * The submission of such a transaction. Its receipt is waited for afterwards.
+ * @implements {Submission}
+ */
+class OrderSubmission {
+  isUnsure = false;
+  /** Until then the endpoint wants no request (Retry-After). */
+  #untilUs = 0;
+  #endUs;
+  #sender;
+  #sent;
+
+  /** @param {Sender} sender @param {Sent} sent */
+  constructor(sender, sent) {
+    this.#sender = sender;
+    this.#sent = sent;
+    this.#endUs = sender.clock.nowUs() + Math.min(sender.timeoutMs, RETRY_MS) * 1000;
+  }
+
+  get isOver() {
+    return this.#sender.signal.aborted;
+  }
+
+  get isLate() {
+    return Math.max(this.#sender.clock.nowUs(), this.#untilUs) > this.#endUs;
+  }
+
+  waitMs() {
+    return (this.#untilUs - this.#sender.clock.nowUs()) / 1000;
+  }
+
+  send() {
+    return this.#sender.rpc.call('eth_sendRawTransaction', [this.#sent.raw], 'setup');
+  }
+
+  accept() {}
+
+  /** @param {unknown} error */
+  noteError(error) {
+    this.#untilUs = this.#sender.clock.nowUs() + retryAfterMs(error) * 1000;
+  }
+
+  /** @param {number} ms */
+  pause(ms) {
+    return this.#sender.clock.sleep(ms, this.#sender.signal);
+  }
+
+  raise() {
+    return false;
+  }
+
+  async find() {
+    const known = ask(this.#sender.rpc, transactionOf(this.#sent.hash), 'setup');
+    return (await known.catch(() => null)) !== null;
+  }
+
+  /** @param {RefusalClass} refusal @param {number} refusedAtUs */
+  mayPass(refusal, refusedAtUs) {
+    return refusal === 'funds' && this.#sender.clock.nowUs() < refusedAtUs + POOL_LAG_MS * 1000;
+  }
+}
+
 /** @param {Sender} sender @param {Order} order @returns {Promise<Sent>} */
 async function send(sender, order) {
   const { wallet, ...call } = order;
-  const { rpc, clock, signal, signer, fees, chainId } = sender;
+  const { clock, signer, fees, chainId } = sender;
   const nonce = wallet.nonce;
   wallet.nonce += 1;
   const sent = { ...wallet.signOnce({ chainId, nonce, fee: fees.current(), call }, signer), wallet, nonce };
   sender.onSigned?.(sent, order, fees.worstPriceWei());
-  const startUs = clock.nowUs();
-  const endUs = startUs + Math.min(sender.timeoutMs, RETRY_MS) * 1000;
-  let mayHaveArrived = false;
-  for (let tries = 0; ; tries += 1) {
-    try {
-      await rpc.call('eth_sendRawTransaction', [sent.raw], 'setup');
-      return sent;
-    } catch (error) {
-      const refusal = error instanceof RpcError ? classOf(error) : null;
-      const isNonceUsed = refusal === 'nonce_low' || refusal === 'replacement';
-      // If an earlier answer was lost, the nonce may be taken by this very transaction; its receipt will tell.
-      if (refusal === 'known' || (isNonceUsed && mayHaveArrived)) return sent;
-      const isPassing = refusal !== null && PASSING.has(refusal);
-      const isPoolBehind = refusal === 'funds' && clock.nowUs() < startUs + POOL_LAG_MS * 1000;
-      const mayPass = isRetryable(error) || error instanceof ProtocolError || isPassing || isPoolBehind;
-      const pauseMs = Math.max(backOffMs(tries, Math.random), retryAfterMs(error));
-      if (!mayPass || clock.nowUs() + pauseMs * 1000 > endUs || signal.aborted) {
-        // The words may be those of a node that has the transaction.
-        if ((await nullIfRefused(ask(rpc, transactionOf(sent.hash), 'setup')).catch(() => null)) !== null) return sent;
-        if (refusal === 'funds') throw fundsRefused(wallet, /** @type {RpcError} */ (error));
-        if (!isNonceUsed) throw error;
-        throw new NonceTakenError(wallet, nonce, sent.hash, /** @type {RpcError} */ (error).rpcMessage);
-      }
-      mayHaveArrived ||= !isPoolBehind;
-      await clock.sleep(pauseMs, signal);
-    }
+  try {
+    await submit(new OrderSubmission(sender, sent), { clock, random: Math.random });
+    return sent;
+  } catch (error) {
+    const refusal = error instanceof RpcError ? classOf(error) : null;
+    if (refusal === 'funds') throw fundsRefused(wallet, /** @type {RpcError} */ (error));
+    if (!isNonceUsed(refusal)) throw error;
+    throw new NonceTakenError(wallet, nonce, sent.hash, /** @type {RpcError} */ (error).rpcMessage);
   }
 }
 

@@ -1,10 +1,11 @@
-import { Failed, pause, submit } from './submit.js';
 import { ask, gather, headerAt, receiptOf } from '../chain/answers.js';
 import { classOf, failureCodeOf, isBusy } from '../chain/refusals.js';
 import { backOffMs, isLimit } from '../chain/retries.js';
+import { submit } from '../chain/submit.js';
 import { within } from '../clock.js';
 import { ProtocolError, RpcError, StressError, TransportError } from '../errors.js';
 import { hasUnseenBefore, othersAsOf } from './nonces.js';
+import { Failed, OperationSubmission, pause } from './submit.js';
 import { transactionStatusOf } from './transaction-status.js';
 
 /**
@@ -257,12 +258,7 @@ export async function runSteps(tools, operation) {
       // Watched before it is sent: it can be in a block before the response is read. While it waited for its turn, an
       // earlier transaction with its nonce may have been included.
       if (operation.inclusion === null) operation.setTransaction(presigner.sign(operation.account, operation.nonce));
-      await submit(tools, operation, (endpoint) => {
-        if (operation.isCancelled) return false;
-        operation.sample.sentAtUs ??= clock.nowUs();
-        operation.sample.endpoint = endpoint ?? null;
-        return true;
-      });
+      await submit(new OperationSubmission(tools, operation), tools);
     } finally {
       submissions.release();
     }

@@ -1,33 +1,21 @@
 import { submittedHash } from '../chain/answers.js';
-import { PASSING, classOf } from '../chain/refusals.js';
-import { backOffMs, isLimit, isLost, retryAfterMs } from '../chain/retries.js';
-import { ProtocolError, RpcError, StressError, TransportError } from '../errors.js';
+import { isLimit, isLost, retryAfterMs } from '../chain/retries.js';
+import { StressError } from '../errors.js';
 import { Queue } from './queue.js';
 import { knownOf } from './transaction-status.js';
 
 /**
  * @import { ChainReceipt, RefusalClass } from '../contracts/chain.d.ts'
+ * @import { Submission } from '../chain/submit.js'
  * @import { Pauses } from '../contracts/run-file.d.ts'
  * @import { Operation, Tools } from './operation.js'
  * @import { Storm } from './storm.js'
  */
 
-/**
- * Submits a transaction and repeats it while the outcome is unknown. After a lost response the same bytes are sent
- * again: the hash identifies the transaction, and a chain includes it only once.
- */
-
-/** Lookups of the own transaction when the node reports its nonce as used. */
-const MAX_LOOKUPS = 5;
+/** How the transactions of the load are submitted: their turns, what becomes of a refusal, and the pauses of all. */
 
 /** After an outage a node may refuse for so long what it takes later, for instance before its first block. */
 const AFTER_OUTAGE_MS = 5000;
-
-/** Refusals that the node makes before it looks at the transaction, or at the first sending of one. @type {ReadonlySet<RefusalClass>} */
-const NOT_ARRIVED = new Set(/** @type {const} */ (['rate_limit', 'starting', 'funds', 'price', 'pool_full']));
-
-/** Fee increases after "underpriced" before the operation fails. */
-const MAX_RAISES = 5;
 
 /** As many as --connections can be. */
 export const MAX_SUBMISSIONS = 10_000;
@@ -100,73 +88,91 @@ export class Submissions {
 }
 
 /**
- * @param {Tools} tools
- * @param {Operation} operation
- * @param {(endpoint?: number) => unknown} onSent
- * @returns {Promise<void>} resolves when the node has it or the operation was cancelled; rejects with the node's error
+ * The submission of an operation.
+ * @implements {Submission}
  */
-export async function submit(tools, operation, onSent) {
-  const { rpc, clock, inclusion, retryPolicy, presigner, resubmissions, lookups } = tools;
-  // An earlier operation with the same nonce may have been received as well.
-  let isUnsure = operation.hashes.length > 1;
-  /** Of the current try. */
-  let writes = 0;
-  /** A batch that was refused is repeated in smaller ones. @param {number} [endpoint] */
-  const noteSent = (endpoint) => {
-    writes += 1;
-    return onSent(endpoint);
-  };
-  const noteReceipt = () => {
-    if (!operation.isCancelled) operation.sample.receiptAtUs ??= clock.nowUs();
-  };
-  let failedLookups = 0;
-  /** When the node refused it for the first time although time cannot mend that. */
-  let refusedAtUs = Infinity;
-  let raises = 0;
-  let isRaised = false;
-  for (let tries = 0; ; tries += 1) {
-    const waitMs = retryPolicy.waitMs(clock.nowUs());
-    if (waitMs > 0) await pause(tools, operation, waitMs, 'limitedMs');
-    if (operation.isCancelled || operation.inclusion !== null) return;
+export class OperationSubmission {
+  /** Writes of the current try: a batch that was refused is repeated in smaller ones. */
+  #writes = 0;
+  #tools;
+  #operation;
+  isLate = false;
+
+  /** @param {Tools} tools @param {Operation} operation */
+  constructor(tools, operation) {
+    this.#tools = tools;
+    this.#operation = operation;
+    // An earlier operation with the same nonce may have been received as well.
+    this.isUnsure = operation.hashes.length > 1;
+  }
+
+  get isOver() {
+    return this.#operation.isCancelled || this.#operation.inclusion !== null;
+  }
+
+  waitMs() {
+    const { clock, retryPolicy } = this.#tools;
+    return retryPolicy.waitMs(clock.nowUs());
+  }
+
+  /** @param {number} tries @param {boolean} isRaised */
+  send(tries, isRaised) {
+    const { rpc, inclusion, resubmissions } = this.#tools;
+    const { raw, hash } = this.#operation;
     if (tries > 0) resubmissions[isRaised ? 'replaced' : 'repeated'] += 1;
-    isRaised = false;
-    writes = 0;
-    try {
-      const { raw, hash } = operation;
-      const purpose = tries === 0 ? 'submit' : 'resubmit';
-      const answer = await (inclusion.submit === undefined
-        ? rpc.call('eth_sendRawTransaction', [raw], purpose, noteSent)
-        : inclusion.submit(String(raw), String(hash), purpose, noteSent, noteReceipt));
-      if (answer !== hash && submittedHash(answer, rpc) !== hash) throw new Failed('hash_mismatch');
-      return;
-    } catch (error) {
-      const refusal = error instanceof RpcError ? classOf(error) : null;
-      isUnsure ||= writes > 1;
-      if (refusal === 'known' || operation.isCancelled || operation.inclusion !== null) return;
-      if (error instanceof StressError) operation.error = error;
-      retryPolicy.noteRetryAfter(error, clock.nowUs());
-      let hasPaused = false;
-      const backOff = () => {
-        hasPaused = true;
-        return pause(tools, operation, backOffMs(tries, tools.random), isLimit(error) ? 'limitedMs' : 'unansweredMs');
-      };
-      if (refusal === 'price' && (raises += 1) <= MAX_RAISES && presigner.raise(operation)) isRaised = true;
-      else if (!isTransient(error, refusal)) {
-        // The chain decides: the words may be those of a node that has the transaction.
-        const mayHaveArrived = refusal !== null && (isUnsure || !NOT_ARRIVED.has(refusal));
-        if (mayHaveArrived) {
-          await backOff();
-          if (operation.isCancelled || operation.inclusion !== null || (await lookups.find(operation))) return;
-        }
-        const isNonceUsed = refusal === 'nonce_low' || refusal === 'replacement';
-        const nowUs = clock.nowUs();
-        refusedAtUs = Math.min(refusedAtUs, nowUs);
-        const mayPass = isNonceUsed ? isUnsure : refusal !== null && retryPolicy.isAfterOutage(nowUs, refusedAtUs);
-        if (!mayPass || (isNonceUsed && (failedLookups += 1) > MAX_LOOKUPS)) throw error;
-      }
-      isUnsure ||= !(error instanceof TransportError && error.code === 'transport_refused');
-      if (!hasPaused) await backOff();
-    }
+    this.#writes = 0;
+    const purpose = tries === 0 ? 'submit' : 'resubmit';
+    return inclusion.submit === undefined
+      ? rpc.call('eth_sendRawTransaction', [raw], purpose, this.#noteSent)
+      : inclusion.submit(String(raw), String(hash), purpose, this.#noteSent, () => this.#noteReceipt());
+  }
+
+  /** @param {unknown} answer */
+  accept(answer) {
+    const { hash } = this.#operation;
+    if (answer !== hash && submittedHash(answer, this.#tools.rpc) !== hash) throw new Failed('hash_mismatch');
+  }
+
+  /** @param {number} [endpoint] @returns {boolean} false: it is not wanted any more */
+  #noteSent = (endpoint) => {
+    const { isCancelled, sample } = this.#operation;
+    this.#writes += 1;
+    if (isCancelled) return false;
+    sample.sentAtUs ??= this.#tools.clock.nowUs();
+    sample.endpoint = endpoint ?? null;
+    return true;
+  };
+
+  #noteReceipt() {
+    const { isCancelled, sample } = this.#operation;
+    if (!isCancelled) sample.receiptAtUs ??= this.#tools.clock.nowUs();
+  }
+
+  /** @param {unknown} error */
+  noteError(error) {
+    const { clock, retryPolicy } = this.#tools;
+    this.isUnsure ||= this.#writes > 1;
+    if (error instanceof StressError) this.#operation.error = error;
+    retryPolicy.noteRetryAfter(error, clock.nowUs());
+  }
+
+  /** @param {number} ms @param {'limitedMs' | 'unansweredMs'} why */
+  pause(ms, why) {
+    return pause(this.#tools, this.#operation, ms, why);
+  }
+
+  raise() {
+    return this.#tools.presigner.raise(this.#operation);
+  }
+
+  find() {
+    return this.#tools.lookups.find(this.#operation);
+  }
+
+  /** @param {RefusalClass} _refusal @param {number} refusedAtUs */
+  mayPass(_refusal, refusedAtUs) {
+    const { clock, retryPolicy } = this.#tools;
+    return retryPolicy.isAfterOutage(clock.nowUs(), refusedAtUs);
   }
 }
 
@@ -229,11 +235,6 @@ export async function pause({ clock, retryPolicy }, operation, ms, why) {
 export function foundByReceipt({ clock, inclusion }, operation, { hash, blockNumber: number, blockHash }) {
   if (!inclusion.hasPassed(number)) return;
   operation.setInclusion(hash, { number, hash: blockHash ?? `block ${number}`, seenAtUs: clock.nowUs() });
-}
-
-/** @param {unknown} error @param {RefusalClass | null} refusal */
-function isTransient(error, refusal) {
-  return refusal === null ? error instanceof ProtocolError || isLost(error) : PASSING.has(refusal);
 }
 
 /** Longest Retry-After that is respected. */

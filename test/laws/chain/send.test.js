@@ -147,8 +147,8 @@ describe('sendAll()', () => {
   const nonceTooLow = () => refused('nonce too low: next nonce 1, tx nonce 0');
   const UNMINED = { eth_sendRawTransaction: () => '0x', eth_getTransactionCount: () => '0x0' };
 
-  /** One order, whose submission is answered in turn by an error, or else by its hash. @param {Error[]} errors */
-  function answering(errors) {
+  /** One order, whose submission is answered in turn by an error, or else by its hash. @param {Error[]} errors @param {boolean} [isInPool] */
+  function answering(errors, isInPool = false) {
     /** @type {Array<[number, string]>} */
     const sent = [];
     const base = setting({
@@ -159,6 +159,7 @@ describe('sendAll()', () => {
         return '0x';
       },
       eth_getTransactionReceipt: receipt,
+      eth_getTransactionByHash: (hash) => (isInPool ? { hash, blockNumber: null } : null),
     });
     const startUs = base.clock.nowUs();
     return { ...base, sent, orders: base.orders.slice(0, 1) };
@@ -197,15 +198,15 @@ describe('sendAll()', () => {
   ];
   for (const [name, errors, times] of fine)
     it(`is sent: ${name}`, async () => {
-      const { clock, sender, orders, sent } = answering([...errors]);
+      const { clock, sender, orders, sent } = answering([...errors], name.startsWith('a lost answer'));
       const done = sendAll(sender, orders);
       await clock.advance(1000);
       assert.deepEqual([(await done).length, sent.length], [1, times]);
     });
 
-  /** The answer to every submission, the times of it, and how long it is tried in milliseconds. @type {Array<[string, (words: string) => Error, number, number]>} */
+  /** The answer to every submission, the times of it, and how long it is tried in milliseconds, the last pause included. @type {Array<[string, (words: string) => Error, number, number]>} */
   const hopeless = [
-    ['no answer in time', noAnswer, 60, 30_000],
+    ['no answer in time', noAnswer, 60, 32_000],
     ['insufficient funds', refused, 60, 7000],
     ['intrinsic gas too low', refused, 1, 0],
   ];
@@ -220,12 +221,15 @@ describe('sendAll()', () => {
     });
 
   it('names wallet and nonce if another sender used the nonce', async () => {
-    const { sender, orders, wallets } = setting({
+    const { clock, sender, orders, wallets } = setting({
       eth_sendRawTransaction: () => {
         throw nonceTooLow();
       },
+      eth_getTransactionByHash: () => null,
     });
-    const error = await caught(() => sendAll(sender, orders.slice(1)));
+    const failed = caught(() => sendAll(sender, orders.slice(1)));
+    await clock.advance(100);
+    const error = await failed;
     assert.ok(error instanceof NonceTakenError);
     assert.equal(error.wallet, wallets[1]);
     assert.equal(error.nonce, 0);
@@ -315,8 +319,8 @@ describe('sendAll()', () => {
     assert.equal(sent.length, 2);
     controller.abort();
     await clock.settle();
-    assert.ok((await failed) instanceof TransportError);
-    assert.deepEqual([sent.length <= 3, clock.pending()], [true, 0]);
+    assert.ok((await failed) instanceof InterruptedError);
+    assert.deepEqual([sent.length, clock.pending()], [2, 0]);
   });
 
   it('what the pool has dropped is sent again every three seconds, and what it still has is not', async () => {

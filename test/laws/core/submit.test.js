@@ -4,7 +4,8 @@ import { Wallet } from '../../../src/chain/keys.js';
 import { toHex } from '../../../src/chain/answers.js';
 import { Account } from '../../../src/core/nonces.js';
 import { Operation } from '../../../src/core/operation.js';
-import { Lookups, RetryPolicy, Submissions, lookUp, submit } from '../../../src/core/submit.js';
+import { submit } from '../../../src/chain/submit.js';
+import { Lookups, OperationSubmission, RetryPolicy, Submissions, lookUp } from '../../../src/core/submit.js';
 import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { equalBy } from '../../helpers/equal-by.js';
@@ -91,7 +92,7 @@ function setUp({ answers = [], earlier = [], mostRaises = Infinity, random = 0, 
   });
   /** @type {unknown} */
   let end = null;
-  submit(tools, operation, () => {}).then(
+  submit(new OperationSubmission(tools, operation), tools).then(
     () => (end = 'done'),
     (error) => (end = error),
   );
@@ -255,7 +256,7 @@ describe('Retry-After', () => {
       const { clock, tools, times, end } = setUp({ answers: [error, noAnswer()] });
       await clock.advance(1000);
       const other = setUp();
-      const waiting = submit({ ...tools, rpc: other.rpc }, other.operation, () => {});
+      const waiting = submit(new OperationSubmission({ ...tools, rpc: other.rpc }, other.operation), tools);
       await clock.advance(1999);
       assert.deepEqual([times(), other.rpc.count()], [[0], 1], 'only what it sent by itself');
       await clock.advance(1);

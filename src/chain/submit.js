@@ -1,0 +1,89 @@
+import { ProtocolError, RpcError, TransportError } from '../errors.js';
+import { PASSING, classOf } from './refusals.js';
+import { backOffMs, isLimit, isLost } from './retries.js';
+
+/**
+ * Submits a transaction and repeats it while the outcome is unknown. After a lost response the same bytes are sent
+ * again: the hash identifies the transaction, and a chain includes it only once. Set-up, refills and load send this way.
+ *
+ * @import { Clock } from '../contracts/load.d.ts'
+ * @import { RefusalClass } from '../contracts/chain.d.ts'
+ *
+ * @typedef {object} Submission a transaction on its way, and what its sender allows
+ * @property {boolean} isUnsure the node may have it, or another one with its nonce, although it refuses it
+ * @property {boolean} isOver it is in a block, or not wanted any more
+ * @property {boolean} isLate it is not sent again; the chain is asked for the last time
+ * @property {() => number} waitMs what the endpoint has asked for (Retry-After)
+ * @property {(tries: number, isRaised: boolean) => Promise<unknown>} send
+ * @property {(answer: unknown) => void} accept throws unless the node has taken this transaction
+ * @property {(error: unknown) => void} noteError
+ * @property {(ms: number, why: 'limitedMs' | 'unansweredMs') => Promise<unknown>} pause
+ * @property {() => boolean} raise offers more for its gas; false: it cannot
+ * @property {() => Promise<boolean>} find whether the node has it
+ * @property {(refusal: RefusalClass, refusedAtUs: number) => boolean} mayPass whether time may mend a refusal that is final otherwise
+ */
+
+/** Lookups of the own transaction when the node reports its nonce as used. */
+const MAX_LOOKUPS = 5;
+
+/** Refusals that the node makes before it looks at the transaction, or at the first sending of one. @type {ReadonlySet<RefusalClass>} */
+const NOT_ARRIVED = new Set(/** @type {const} */ (['rate_limit', 'starting', 'funds', 'price', 'pool_full']));
+
+/** Fee increases after "underpriced" before the submission fails. */
+const MAX_RAISES = 5;
+
+/** The node refuses the nonce: of this transaction, or of another one. @param {RefusalClass | null} refusal */
+export function isNonceUsed(refusal) {
+  return refusal === 'nonce_low' || refusal === 'replacement';
+}
+
+/**
+ * @param {Submission} submission
+ * @param {{clock: Clock, random: () => number}} tools random from 0 to 1
+ * @returns {Promise<void>} resolves when the node has it, or it is over; rejects with the node's error
+ */
+export async function submit(submission, { clock, random }) {
+  let failedLookups = 0;
+  /** When the node refused it for the first time although time cannot mend that. */
+  let refusedAtUs = Infinity;
+  let raises = 0;
+  let isRaised = false;
+  for (let tries = 0; ; tries += 1) {
+    const waitMs = submission.waitMs();
+    if (waitMs > 0) await submission.pause(waitMs, 'limitedMs');
+    if (submission.isOver) return;
+    try {
+      return submission.accept(await submission.send(tries, isRaised));
+    } catch (error) {
+      const refusal = error instanceof RpcError ? classOf(error) : null;
+      if (refusal === 'known' || submission.isOver) return;
+      submission.noteError(error);
+      isRaised = false;
+      let hasPaused = false;
+      const backOff = () => {
+        hasPaused = true;
+        return submission.pause(backOffMs(tries, random), isLimit(error) ? 'limitedMs' : 'unansweredMs');
+      };
+      if (refusal === 'price' && (raises += 1) <= MAX_RAISES && submission.raise()) isRaised = true;
+      else if (submission.isLate || !isTransient(error, refusal)) {
+        // The chain decides: the words may be those of a node that has the transaction.
+        const mayHaveArrived = refusal === null ? submission.isLate : submission.isUnsure || !NOT_ARRIVED.has(refusal);
+        if (mayHaveArrived) {
+          if (!submission.isLate) await backOff();
+          if (submission.isOver || (await submission.find())) return;
+        }
+        refusedAtUs = Math.min(refusedAtUs, clock.nowUs());
+        const isUsed = isNonceUsed(refusal);
+        const mayPass = isUsed ? submission.isUnsure : refusal !== null && submission.mayPass(refusal, refusedAtUs);
+        if (submission.isLate || !mayPass || (isUsed && (failedLookups += 1) > MAX_LOOKUPS)) throw error;
+      }
+      submission.isUnsure ||= !(error instanceof TransportError && error.code === 'transport_refused');
+      if (!hasPaused) await backOff();
+    }
+  }
+}
+
+/** @param {unknown} error @param {RefusalClass | null} refusal */
+function isTransient(error, refusal) {
+  return refusal === null ? error instanceof ProtocolError || isLost(error) : PASSING.has(refusal);
+}
