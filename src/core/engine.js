@@ -5,7 +5,7 @@ import { detectors } from '../inclusion/index.js';
 import { Observers } from '../observers/index.js';
 import { probes } from '../probes/index.js';
 import { addBlocks, noBlocks, totalsOfBlock } from '../stats/blocks.js';
-import { merge } from '../stats/merge.js';
+import { EARLIER, merge } from '../stats/merge.js';
 import { REORGS } from '../stats/metrics.js';
 import { Recorder } from '../stats/recorder.js';
 import { noReorgs, reorgsOf } from '../stats/reorgs.js';
@@ -238,7 +238,7 @@ export class ThreadEngine {
     const touched = this.#recovery.reorganise(number, unconfirmed);
     const atMs = (this.#options.clock.nowUs() - this.#loadStartUs) / 1000;
     const event = { atMs, blockNumber: number, blockHash: hash, depth, ...touched };
-    this.#reorgs = merge(REORGS, this.#reorgs, reorgsOf(event), 0.5);
+    this.#reorgs = merge(REORGS, this.#reorgs, reorgsOf(event), EARLIER);
     this.#newReorgs.push(event);
   }
 

@@ -1,4 +1,4 @@
-import { merge, zero } from './merge.js';
+import { EARLIER, merge, zero } from './merge.js';
 import { BLOCKS } from './metrics.js';
 
 /**
@@ -55,7 +55,7 @@ function fullnessKey(percent) {
 
 /** The blocks of consecutive times. @param {BlockTotals} a @param {BlockTotals} b the later ones @returns {BlockTotals} */
 export function addBlocks(a, b) {
-  return merge(BLOCKS, a, b, 0.5);
+  return merge(BLOCKS, a, b, EARLIER);
 }
 
 /** A gap this many times longer than the others is a halt of the chain, not its pace. */

@@ -26,13 +26,14 @@ import { Distribution } from './histogram.js';
 
 /** Both sides cover the same time: those of two threads, or of two instances. */
 export const SAME_TIME = null;
+/** The left side is earlier, where no mean is among the figures; otherwise the share of the time is given. */
+export const EARLIER = 0.5;
 
 /** The tag of what is beyond the limit of tags. */
 export const OTHERS = 'others';
 
 /**
- * Neither side is changed, except that a Distribution on the left takes up the values of the right side. Histograms as
- * JSON become a Distribution, so that many are added at little cost.
+ * Neither side is changed. Histograms as JSON become a Distribution, so that many are added at little cost.
  * @param {Rule} rule
  * @param {any} a
  * @param {any} b where it matters, the later one
@@ -135,11 +136,7 @@ export function byPosition(entry) {
 /** @type {Rule} */
 export const histogram = {
   zero: () => new Distribution(),
-  add: (a, b) => {
-    const all = a instanceof Distribution ? a : new Distribution();
-    if ((a ?? all) !== all) all.add(a);
-    return (b ?? null) === null ? all : all.add(b);
-  },
+  add: (a, b) => [a, b].reduce((all, one) => (one ? all.add(one) : all), new Distribution()),
 };
 
 /** A figure that the Prometheus page shows. @param {Rule} rule @param {string} family @param {string} help @param {Page['labels']} [labels] @param {Page['value']} [value] @returns {Rule} */

@@ -1,6 +1,6 @@
 import { STAGES } from './figures.js';
 import { Distribution } from './histogram.js';
-import { addUp, asJson, mapDistributions, merge, zero } from './merge.js';
+import { EARLIER, addUp, asJson, mapDistributions, merge, zero } from './merge.js';
 import { COUNTED, GROUP, READINGS, ROW, STATS } from './metrics.js';
 import { shareIn } from './throughput.js';
 
@@ -158,7 +158,7 @@ export function stagesOf(of) {
  */
 function mergeRows(a, b) {
   const [aMs, bMs] = [a.endMs - a.startMs, b.endMs - b.startMs];
-  return asJson(merge(ROW, a, b, aMs + bMs > 0 ? aMs / (aMs + bMs) : 0.5));
+  return asJson(merge(ROW, a, b, aMs + bMs > 0 ? aMs / (aMs + bMs) : EARLIER));
 }
 
 /** Readings of all rows. @param {IntervalRow[]} rows consecutive, at least one */

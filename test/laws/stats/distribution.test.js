@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { decodeFromCompressedBase64 } from 'hdr-histogram-js';
 import { InputError } from '../../../src/errors.js';
 import { boundsOf, Distribution, recordedValues } from '../../../src/stats/histogram.js';
+import { histogram, merge } from '../../../src/stats/merge.js';
 
 /** @import { DistributionJson } from '../../../src/contracts/run-file.d.ts' */
 
@@ -36,6 +37,18 @@ function contentsOf(distribution) {
   const steps = Array.from({ length: 41 }, (_, i) => decoded.getValueAtPercentile(i * 2.5));
   return { figures, total: decoded.totalCount, steps };
 }
+
+it('merge() changes neither side, and its sum is its own', () => {
+  const sides = [distributionOf([1, 2]), distributionOf([3]), new Distribution()];
+  const before = sides.map(contentsOf);
+  for (const a of sides)
+    for (const b of sides) {
+      merge(histogram, a, b).record(5);
+      merge(histogram, a, null).record(5);
+      merge(histogram, undefined, b).record(5);
+    }
+  assert.deepEqual(sides.map(contentsOf), before);
+});
 
 describe('Distribution', () => {
   it('the standard deviation is rounded as percentiles are', () => {
