@@ -2,6 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { createRpc, displayUrl, secretsOf } from '../chain/rpc.js';
 import { chooseTransport } from '../transport/choose.js';
 import { transports } from '../transport/index.js';
+import { serve } from './thread.js';
 
 /**
  * The program of the threads that SideThread starts.
@@ -37,6 +38,9 @@ const rpcs = urls.map((text, i) => {
   return { ...rpc, call };
 });
 const { default: work } = await import(module);
-const onMessage = (/** @type {(message: any) => void} */ listener) => port.on('message', listener);
+/** @param {(message: any) => void} listener */
+const onMessage = (listener) => {
+  port.on('message', ({ message }) => message !== undefined && listener(message));
+};
 const post = (/** @type {object} */ message) => port.postMessage({ message });
-port.postMessage({ result: await work(task, rpcs, onMessage, post) });
+serve(port, () => work(task, rpcs, onMessage, post));

@@ -1,6 +1,6 @@
-import { Worker } from 'node:worker_threads';
 import { displayUrl } from '../chain/rpc.js';
 import { within } from '../clock.js';
+import { Thread } from './thread.js';
 
 /**
  * Threads beside the load that ask the endpoints over connections of their own: for checks that would cost the load
@@ -27,28 +27,26 @@ import { within } from '../clock.js';
  */
 
 export class SideThread {
-  #worker;
+  #thread;
   #clock;
   /** Its result, or a Failure. @type {Promise<any>} */
   result;
 
   /** @param {SideTask} task @param {Clock} clock @param {(message: any) => void} [onMessage] for messages before the result */
-  constructor(task, clock, onMessage) {
+  constructor(task, clock, onMessage = () => {}) {
     this.#clock = clock;
-    this.#worker = new Worker(new URL('side-thread-main.js', import.meta.url), { workerData: task });
-    this.result = new Promise((resolve) => {
-      this.#worker.on('message', ({ message, result }) => {
-        if (message === undefined) resolve(result);
-        else onMessage?.(message);
-      });
-      this.#worker.once('error', (error) => resolve({ why: `its thread failed: ${error.message}` }));
-      this.#worker.once('exit', () => resolve({ why: 'its thread ended' }));
-    });
+    let why = 'its thread ended';
+    /** @param {Error | null} error */
+    const onEnd = (error) => {
+      if (error !== null) why = `its thread failed: ${error.message}`;
+    };
+    this.#thread = new Thread(new URL('side-thread-main.js', import.meta.url), task, { onMessage, onEnd });
+    this.result = this.#thread.ask('work').then((result) => result ?? { why });
   }
 
   /** @param {object} message */
   post(message) {
-    this.#worker.postMessage(message);
+    this.#thread.post(message);
   }
 
   /**
@@ -66,7 +64,7 @@ export class SideThread {
   }
 
   async close() {
-    await this.#worker.terminate();
+    await this.#thread.terminate();
   }
 }
 

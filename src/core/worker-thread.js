@@ -14,10 +14,10 @@
  * @property {Schedule | null} schedule
  * @property {Share} share
  *
- * @typedef {'prepare' | 'start' | 'setWindow' | 'snapshot' | 'charge' | 'pace' | 'stop' | 'drain' | 'abort' | 'close'} Method
+ * @typedef {'ready' | 'prepare' | 'start' | 'setWindow' | 'snapshot' | 'charge' | 'pace' | 'stop' | 'drain' | 'abort' | 'close'} Method
  *
- * @typedef {{type: 'answer', id: number, result: unknown} | {type: 'block', block: SeenBlock} | {type: 'samples', samples: Sample[]} | {type: 'observed', name: string, message: unknown} | {type: 'stop', reason: StopReason, message: string | null}}
- *   WorkerMessage answer: to the request of that id; 0: it is ready
+ * @typedef {{type: 'block', block: SeenBlock} | {type: 'samples', samples: Sample[]} | {type: 'observed', name: string, message: unknown} | {type: 'stop', reason: StopReason, message: string | null}}
+ *   WorkerMessage
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { createFees } from '../chain/fees.js';
@@ -28,6 +28,7 @@ import { strayErrorOf } from '../workloads/user-code.js';
 import { openNetwork } from './connect.js';
 import { ThreadEngine } from './engine.js';
 import { Account } from './nonces.js';
+import { serve } from './thread.js';
 
 /**
  * @import { BatchFacts, FeeState, SeenBlock, WalletState } from '../contracts/chain.d.ts'
@@ -48,7 +49,7 @@ const SAMPLES_WAIT_MS = 200;
 async function work(task, port) {
   const { config, wallets, chain } = task;
   /** @param {WorkerMessage} message */
-  const post = (message) => port.postMessage(message);
+  const post = (message) => port.postMessage({ message });
   /** @param {StopReason} reason @param {Error} [error] */
   const onStop = (reason, error) => post({ type: 'stop', reason, message: error?.message ?? null });
 
@@ -70,21 +71,16 @@ async function work(task, port) {
   const engine = new ThreadEngine({ ...load, clock, rpc, chain: signing, onBlock, onStop });
   catchStrayErrors(settings.workload, onStop);
   const methods = methodsOf(engine, endpoints, task, batcher.flush, () => port.close());
-  const call = (/** @type {Method} */ method, /** @type {any[]} */ args) =>
-    method in methods ? methods[method]?.(...args) : /** @type {any} */ (engine)[method](...args);
-
-  /** @param {{id: number, method: Method, args: any[]}} request */
-  const answer = async ({ id, method, args }) => {
-    let result = null;
+  /** @param {Method} method @param {any[]} args */
+  const call = async (method, args) => {
     try {
-      result = (await call(method, args)) ?? null;
+      return method in methods ? await methods[method]?.(...args) : await /** @type {any} */ (engine)[method](...args);
     } catch (error) {
       onStop('internal', /** @type {Error} */ (error));
+      return null;
     }
-    post({ type: 'answer', id, result });
   };
-  port.on('message', (request) => void answer(request));
-  post({ type: 'answer', id: 0, result: null });
+  serve(port, call);
 }
 
 /**
@@ -100,6 +96,7 @@ function methodsOf(engine, endpoints, task, flushSamples, closePort) {
   const { monitor } = endpoints;
   const aborted = new AbortController();
   return {
+    ready: () => null,
     prepare: async () => {
       if (task.endpoints.urls.length > 1) monitor.begin();
       await engine.prepare(aborted.signal);

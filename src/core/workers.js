@@ -1,4 +1,3 @@
-import { Worker } from 'node:worker_threads';
 import { displayUrl } from '../chain/rpc.js';
 import {
   EXIT,
@@ -21,6 +20,7 @@ import { Ledger } from './ledger.js';
 import { splitSlice } from './nonces.js';
 import { shares } from './pacer.js';
 import { requestStop } from './stop.js';
+import { Thread } from './thread.js';
 
 /**
  * @import { SeenBlock } from '../contracts/chain.d.ts'
@@ -63,20 +63,20 @@ class WorkerHandle {
   /** All iterations of its wallets are done. */
   isDone = false;
   #isClosing = false;
-  #worker;
+  #thread;
   #options;
-  #lastId = 0;
-  /** Waiting for an answer, by id of the request; 0: until it is ready. @type {Map<number, (result: any) => void>} */
-  #waiting = new Map();
 
   /** @param {Task} task @param {HandleOptions} options */
   constructor(task, options) {
     this.#options = options;
-    this.#worker = new Worker(new URL('./worker-thread.js', import.meta.url), { workerData: task });
-    this.#worker.on('message', (message) => this.#onMessage(message));
-    this.#worker.on('error', (error) => this.#died(error.message, error));
-    this.#worker.on('exit', (code) => this.#died(`it exited with ${code}`, exitError(task.config.workload.workload)));
-    this.ready = this.#answerTo(0, ANSWER_MS);
+    this.#thread = new Thread(new URL('./worker-thread.js', import.meta.url), task, {
+      onMessage: (message) => this.#onMessage(message),
+      onEnd: (error, exitCode) => {
+        if (error !== null) this.#died(error.message, error);
+        else this.#died(`it exited with ${exitCode}`, exitError(task.config.workload.workload));
+      },
+    });
+    this.ready = this.ask('ready');
   }
 
   /**
@@ -85,11 +85,20 @@ class WorkerHandle {
    * @param {number} [mostMs]
    * @returns {Promise<any>} null if it has died
    */
-  ask(method, args = [], mostMs = ANSWER_MS) {
-    if (this.isDead) return Promise.resolve(null);
-    const id = (this.#lastId += 1);
-    this.#worker.postMessage({ id, method, args });
-    return this.#answerTo(id, mostMs);
+  async ask(method, args = [], mostMs = ANSWER_MS) {
+    const { now } = this.#options.stop;
+    const giveUp = () => this.#end();
+    const abortMs = Math.min(mostMs, ABORT_MS);
+    let timer = setTimeout(giveUp, now.aborted ? abortMs : mostMs);
+    const shorten = () => {
+      clearTimeout(timer);
+      timer = setTimeout(giveUp, abortMs);
+    };
+    now.addEventListener('abort', shorten);
+    const result = await this.#thread.ask(method, args);
+    now.removeEventListener('abort', shorten);
+    clearTimeout(timer);
+    return result;
   }
 
   /** @param {number} nowUs @param {boolean} endsInterval @param {boolean} [hasFigures] @returns {Promise<Snapshot>} */
@@ -122,45 +131,19 @@ class WorkerHandle {
     await this.ask('close', [], ABORT_MS);
   }
 
-  /** @param {number} id @param {number} mostMs */
-  async #answerTo(id, mostMs) {
-    const { now } = this.#options.stop;
-    const giveUp = () => this.#end();
-    const abortMs = Math.min(mostMs, ABORT_MS);
-    let timer = setTimeout(giveUp, now.aborted ? abortMs : mostMs);
-    const shorten = () => {
-      clearTimeout(timer);
-      timer = setTimeout(giveUp, abortMs);
-    };
-    now.addEventListener('abort', shorten);
-    const result = await new Promise((resolve) => this.#waiting.set(id, resolve));
-    now.removeEventListener('abort', shorten);
-    clearTimeout(timer);
-    return result;
-  }
-
-  /** @param {number} id @param {unknown} result */
-  #answer(id, result) {
-    const resolve = this.#waiting.get(id);
-    this.#waiting.delete(id);
-    resolve?.(result);
-  }
-
   #end() {
     const { now, exitCodes } = this.#options.stop;
     const interrupted = () =>
       new InterruptedError('interrupted before the load', worstExit([...exitCodes, EXIT.nothingVerified]));
     if (now.aborted) this.#bury(interrupted());
     else this.#died('it did not answer');
-    this.#worker.terminate().catch(() => {});
+    this.#thread.terminate().catch(() => {});
   }
 
   /** @param {WorkerMessage} message */
   #onMessage(message) {
     const { stop, outputs } = this.#options;
-    if (message.type === 'answer') {
-      this.#answer(message.id, message.result);
-    } else if (message.type === 'samples') {
+    if (message.type === 'samples') {
       for (const sample of message.samples) for (const output of outputs) output.sample?.(sample);
     } else if (message.type === 'observed') {
       this.#options.onMessage(message.name, message.message);
@@ -191,7 +174,6 @@ class WorkerHandle {
   #bury(error) {
     this.isDead = true;
     this.error = error;
-    for (const id of [...this.#waiting.keys()]) this.#answer(id, null);
   }
 }
 
