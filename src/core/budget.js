@@ -124,8 +124,7 @@ export class FeeBudget {
       tipWei = larger(tipWei, maxPriorityFeePerGasWei ?? offerWei);
       blobPriceWei = larger(blobPriceWei, maxFeePerBlobGasWei);
     }
-    const moreWei =
-      held.gasLimit * (priceWei - held.priceWei) + held.blobGas * (blobPriceWei - held.blobPriceWei);
+    const moreWei = held.gasLimit * (priceWei - held.priceWei) + held.blobGas * (blobPriceWei - held.blobPriceWei);
     if (this.#usedWei + moreWei > this.#capWei) return false;
     Object.assign(held, { priceWei, tipWei, blobPriceWei });
     this.#usedWei += moreWei;

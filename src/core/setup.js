@@ -25,7 +25,15 @@ import { chainReplaced } from '../inclusion/follow.js';
 import { chooseInclusion, warningOf } from '../inclusion/index.js';
 import { chooseKeys, deriveWallets, identify, openSender, readChainAndKeys } from './connect.js';
 import { loadText } from './describe.js';
-import { SetUpCosts, checkRefill, estimateRunCost, gasOnChain, secondsPerBlock, warmupSeconds, withBlobs } from './costs.js';
+import {
+  SetUpCosts,
+  checkRefill,
+  estimateRunCost,
+  gasOnChain,
+  secondsPerBlock,
+  warmupSeconds,
+  withBlobs,
+} from './costs.js';
 import { sliceIndexes } from './nonces.js';
 import { rateOf } from './pacer.js';
 

@@ -285,7 +285,8 @@ export class WorkloadHost {
       throw this.#error(
         `kit.sidecars(count, blobs): give a count from 1 to ${MAX_SIDECARS}, and 1 to ${MAX_BLOBS} blobs each`,
       );
-    if (sender.fees.blobPriceWei() === 0n) throw this.#error('kit.sidecars: state gas.blobs, the blobs of an operation');
+    if (sender.fees.blobPriceWei() === 0n)
+      throw this.#error('kit.sidecars: state gas.blobs, the blobs of an operation');
     onProgress('proving blobs', 0, count);
     const sidecars = await proveSidecars({ count, blobs, hasCellProofs: await takesCellProofs(sender.rpc) });
     onProgress('proving blobs', count, count);

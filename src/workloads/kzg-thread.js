@@ -24,9 +24,7 @@ function sidecar() {
   const blobs = Array.from({ length: size }, randomBlob);
   const commitments = blobs.map((blob) => context.blobToKzgCommitment(blob));
   const proofs = blobs.flatMap((blob, i) =>
-    hasCellProofs
-      ? context.computeCellsAndKzgProofs(blob).proofs
-      : [context.computeBlobKzgProof(blob, commitments[i])],
+    hasCellProofs ? context.computeCellsAndKzgProofs(blob).proofs : [context.computeBlobKzgProof(blob, commitments[i])],
   );
   const hashes = commitments.map((one) => `0x01${createHash('sha256').update(one).digest('hex').slice(2)}`);
   const parts = { blobs: blobs.map(hex), commitments: commitments.map(hex), proofs: proofs.map(hex) };

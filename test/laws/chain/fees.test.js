@@ -271,7 +271,10 @@ describe('readBlobFees()', () => {
 
   it('refuses a chain without blobs', async () => {
     const rpc = fakeRpc({ eth_getBlockByNumber: () => header({}) });
-    await assert.rejects(readBlobFees(rpc), /eth_getBlockByNumber: excessBlobGas is not there: the chain takes no blob/);
+    await assert.rejects(
+      readBlobFees(rpc),
+      /eth_getBlockByNumber: excessBlobGas is not there: the chain takes no blob/,
+    );
   });
 
   it('the price rises as the chain states it, or else as its price implies', async () => {

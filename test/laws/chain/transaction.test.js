@@ -125,7 +125,8 @@ function byEthers({ chainId, nonce, gasLimit, to, value, data, fee, accessList, 
     return { ...authorization, signature: new SigningKey(keyText(key)).sign(hashAuthorization(authorization)) };
   });
   const isPriced = gasPriceWei !== undefined && authorizations === undefined && sidecar === undefined;
-  const type = sidecar !== undefined ? 3 : authorizations !== undefined ? 4 : !isPriced ? 2 : accessList === undefined ? 0 : 1;
+  const type =
+    sidecar !== undefined ? 3 : authorizations !== undefined ? 4 : !isPriced ? 2 : accessList === undefined ? 0 : 1;
   const transaction = Transaction.from({
     type,
     chainId,
