@@ -13,10 +13,12 @@ await test('geth --dev: blob transactions, each of two blobs', async (t) => {
   const geth = await startGeth({ period: 1 });
   t.after(() => geth.stop());
   const file = join(ROOT, 'docs', 'examples', 'blobs.js');
-  const words = `--workload ${file} --set blobs=2 --iterations 20 --in-flight 2 --workers 2 --max-spend 0.1`;
+  const words = `--workload ${file} --set blobs=2 --iterations 20 --in-flight 2 --workers 2 --max-spend 0.1 --replace-share 25%`;
   const env = { STRESS_FUNDER_KEY: geth.funderKey };
   const { run } = await runOf(t, words, { chain: geth, threads: 4, env });
   assert.deepEqual([run.counts.verified, run.failures, run.audit.exact], [80, {}, true]);
+  // They offer twice as much.
+  assert.ok(run.generator.storm.replacements > 0);
 
   const head = Number(await call(geth.url, 'eth_blockNumber'));
   let [blobGas, feesWei] = [0, 0n];
