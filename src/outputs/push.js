@@ -2,7 +2,7 @@ import { Agent, request } from 'undici';
 import { displayUrl, secretsOf } from '../chain/rpc.js';
 import { createClock, within } from '../clock.js';
 import { UsageError, oneLine, withoutKeys } from '../errors.js';
-import { createLog } from './log.js';
+import { warnBy } from './log.js';
 import { BUCKETS, FAMILIES, LABEL_NAMES, PrometheusState, labelsOf } from './prometheus.js';
 
 /**
@@ -251,7 +251,7 @@ export function createPushOutput(options, headers = {}, { clock = createClock(),
     throw new UsageError(`--label must have another name than ${reserved}, which Prometheus or stress sets`);
   const twice = labels.find(([name, value]) => own[name] !== value);
   if (twice !== undefined) throw new UsageError(`--label ${twice[0]} has two values: give it once`);
-  const { warn = (/** @type {string} */ text) => createLog(options).warn(text) } = tools;
+  const { warn = warnBy(options) } = tools;
   const common = labelsOf(instance);
   const id = Object.values(common).join('/');
   const attributes = attributesOf({ 'service.name': 'stress', ...(id !== '' && { 'service.instance.id': id }) });
