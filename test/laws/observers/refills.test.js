@@ -376,10 +376,10 @@ it('without refills it is said when a tenth of the funds is left', async () => {
     [5n, 1],
   ])) {
     balance = wei;
-    await clock.advance(60_000);
+    await clock.advance(15_000);
     assert.equal(warnings.length, count, `${wei}`);
   }
-  assert.match(warnings[0], /^funds: a tenth of the funds of the wallets is left, which lasts for about 20s: /);
+  assert.match(warnings[0], /^funds: a tenth of the funds of the wallets is left, which lasts for about 5s: /);
   assert.equal(rpc.count(), 3 * 20, 'few calls for many wallets');
   drain.abort();
   await clock.settle();
