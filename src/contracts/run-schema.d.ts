@@ -425,7 +425,7 @@ export type RungJson = {
   restored: number | null;
 };
 
-export type Rung = 'accepted' | 'pending' | 'sync' | 'latest' | 'safe' | 'finalized';
+export type Rung = 'accepted' | 'pending' | 'preconfirmed' | 'sync' | 'latest' | 'safe' | 'finalized';
 
 export type IntervalRow = {
   /** Before the window, inside it, or after it, when no new operations are started. */
