@@ -3,6 +3,7 @@ import { auditWord, latencyTable, overviewTable } from '../outputs/run-tables.js
 import { tableOf } from '../outputs/table.js';
 import { auditResult } from '../stats/audit-result.js';
 import { censoredOf } from '../stats/figures.js';
+import { placeOf } from '../stats/run-file.js';
 import { countedWords, isPlain } from '../stats/sample.js';
 import { settingsOf } from '../studies/metrics.js';
 import { digits, numbered, seconds } from '../text.js';
@@ -71,8 +72,9 @@ const MAX_TEXT = 60;
 /** What differs in options and environments, a column each. @param {NamedRun[]} runs @param {ReadonlySet<string>} mayDiffer */
 function differencesSection(runs, mayDiffer) {
   const facts = runs.map(({ run }) => {
-    const { endpoint, clientVersion: node, stress } = run.environment;
-    return /** @type {Record<string, unknown>} */ ({ ...settingsOf(run, mayDiffer), endpoint, node, stress });
+    const { clientVersion: node, stress } = run.environment;
+    const facts = { ...settingsOf(run, mayDiffer), endpoint: placeOf(run), node, stress };
+    return /** @type {Record<string, unknown>} */ (facts);
   });
   const textOf = (/** @type {unknown} */ value) => {
     if (value === undefined || value === null) return '-';

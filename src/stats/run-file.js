@@ -56,6 +56,11 @@ const DEFINITIONS = Object.freeze({
 
 export const RUN_SCHEMA = 'evm-stress/run@1';
 
+/** The endpoint, for readers: each embedded chain has another port, which is gone with the run. @param {Pick<RunFile, 'environment'>} run */
+export function placeOf({ environment: { embeddedChain, endpoint } }) {
+  return embeddedChain === true ? 'the embedded chain' : endpoint;
+}
+
 const NOT_JUDGED = 'no operation was due in the window';
 
 export const STILL_RUNNING = 'the run was still running when this file was written';

@@ -61,8 +61,7 @@ const LIMITS = Object.freeze([
 ]);
 
 /** Whether the node shares this machine with the generator. @param {RunFile} run */
-function isLocal({ environment }) {
-  const { embeddedChain, endpoint } = /** @type {{embeddedChain?: boolean, endpoint?: string}} */ (environment);
+function isLocal({ environment: { embeddedChain, endpoint } }) {
   return embeddedChain === true || (URL.canParse(endpoint ?? '') && isLoopback(new URL(endpoint ?? '')));
 }
 
