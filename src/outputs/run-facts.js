@@ -42,7 +42,7 @@ export function mergeTable({ merged }) {
     ...labelled(
       'superseded',
       listed(superseded, ({ index, attempt, verified }) => {
-        return `instance ${index}, attempt ${attempt}: its ${count(verified)} verified operations are in no figure`;
+        return `instance ${index}, attempt ${attempt}: no figure has its ${counted(verified, 'verified operation')}`;
       }),
     ),
     ...labelled(
@@ -79,7 +79,7 @@ function unresolvedText({ index, offset, threads, inFlight, lastKnownAt }) {
   const what =
     lastKnownAt === null
       ? 'MISSING: nothing is known of it'
-      : `PARTIAL: ${count(inFlight)} operations in flight at ${lastKnownAt}; the outcome of these and of later ones is unknown`;
+      : `PARTIAL: ${counted(inFlight, 'operation')} in flight at ${lastKnownAt}; the outcome of these and of later ones is unknown`;
   return `${who}wallets ${offset}..${offset + threads - 1}: ${what}`;
 }
 
@@ -233,8 +233,7 @@ function stormText({ generator: { storm }, config: { nonceOrder } }) {
 function reorgsText({ reorgs }) {
   const { count: times, deepest, operations } = reorgs;
   return (
-    times > 0 &&
-    `${count(times)}, ${count(deepest)} blocks deep at most; ${count(operations)} operations were in these blocks`
+    times > 0 && `${count(times)}, ${counted(deepest, 'block')} deep at most, with ${counted(operations, 'operation')}`
   );
 }
 
@@ -365,7 +364,7 @@ export function consistencyTable({ consistency, unmeasured }) {
   const checks = made.reduce((sum, times) => sum + times, 0);
   const behind = Object.entries(lag).filter(([, { blocks }]) => blocks > 0);
   return table(
-    [['consistency', `${count(checks)} checks of ${made.length} kinds, ${result}`]],
+    [['consistency', `${counted(checks, 'check')} of ${counted(made.length, 'kind')}, ${result}`]],
     [
       ...found.map(
         ([
@@ -379,7 +378,7 @@ export function consistencyTable({ consistency, unmeasured }) {
         },
       ),
       ...behind.map(([endpoint, { blocks, ms }]) => {
-        return `behind: ${endpoint}, by ${count(blocks)} blocks and ${seconds(ms)} at most`;
+        return `behind: ${endpoint}, by ${counted(blocks, 'block')} and ${seconds(ms)} at most`;
       }),
       ...Object.entries(off).map(([kind, why]) => `not checked: ${kind} (${why})`),
     ],

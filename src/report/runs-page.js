@@ -6,7 +6,7 @@ import { censoredOf } from '../stats/figures.js';
 import { placeOf } from '../stats/run-file.js';
 import { countedWords, isPlain } from '../stats/sample.js';
 import { settingsOf } from '../studies/metrics.js';
-import { digits, numbered, seconds } from '../text.js';
+import { counted, digits, numbered, seconds } from '../text.js';
 import { LOOKS, capital, chartBox, latencyCharts, middle, rounded } from './charts.js';
 import { html, renderPage, section } from './html.js';
 import { badge, note, tableSection } from './sections.js';
@@ -107,7 +107,7 @@ export function renderRuns(given, mayDiffer) {
   const charts = [tpsChart(drawn), ...latencies(drawn)];
   const minutes = runs.map(({ run }) => run.startedAt.slice(0, 16).replace('T', ' ')).sort();
   return renderPage({
-    title: `${runs.length} runs, ${[...new Set([minutes[0], minutes.at(-1)])].join(' to ')} UTC`,
+    title: `${counted(runs.length, 'run')}, ${[...new Set([minutes[0], minutes.at(-1)])].join(' to ')} UTC`,
     verdict: verdict(runs),
     badges: badges(runs),
     main: html`${tableSection(

@@ -5,7 +5,7 @@ import { STAGES } from './figures.js';
 import { Distribution } from './histogram.js';
 import { dueMs } from './observed.js';
 import { groupJson, probesOf, stagesOf } from './stats.js';
-import { milliseconds } from '../text.js';
+import { counted, milliseconds } from '../text.js';
 import { checkThresholds, thresholdExit } from './thresholds.js';
 import { judge } from './verdict.js';
 
@@ -115,7 +115,7 @@ function warningsOf(run) {
   return [
     ...run.warnings,
     ...words,
-    ...((samplesDropped ?? 0) === 0 ? [] : [`${samplesDropped} samples were dropped: the disk could not follow`]),
+    ...((samplesDropped ?? 0) === 0 ? [] : [`${counted(samplesDropped, 'sample')} dropped: the disk could not follow`]),
   ];
 }
 

@@ -42,7 +42,7 @@ const ROWS = Object.freeze([
     when: (f) =>
       f.empty > 0 && (f.empty >= 0.25 * f.wallets || f.run.end === 'no_wallets' || f.run.counts.verified === 0),
     evidence: (f) =>
-      `${whole(f.empty)} of ${whole(f.wallets)} wallets had too little left for a transaction (insufficient_funds ${whole(f.run.failures.insufficient_funds)})`,
+      `${whole(f.empty)} of ${counted(f.wallets, 'wallet')} had too little left for a transaction (insufficient_funds ${whole(f.run.failures.insufficient_funds)})`,
     advice: ({ run }) =>
       run.refills === undefined ? 'raise --fund-amount' : 'pay the funder more, or raise --refill-below',
   },
@@ -50,7 +50,7 @@ const ROWS = Object.freeze([
     name: 'port-bound',
     when: (f) =>
       f.portless > 0 && (f.portless >= RELEVANT * f.run.counts.started || (f.hasFewPorts && f.pausedShare > PAUSED)),
-    evidence: (f) => `${whole(f.portless)} operations failed because no local port was left for their connection`,
+    evidence: (f) => `${counted(f.portless, 'operation')} failed because no local port was left for their connection`,
   },
   {
     name: 'endpoint-limited',
@@ -75,7 +75,7 @@ const ROWS = Object.freeze([
   node(
     (f) => f.isFull,
     (f) =>
-      `${whole(f.run.blocks.full ?? 0)} of ${whole(f.run.blocks.count)} blocks had no room for another transaction (${percent(f.fullness ?? 0)} of the gas limit was used)`,
+      `${whole(f.run.blocks.full ?? 0)} of ${counted(f.run.blocks.count, 'block')} had no room for another transaction (${percent(f.fullness ?? 0)} of the gas limit was used)`,
   ),
   // Most of the time users wait neither for the node nor for the generator.
   {
@@ -146,7 +146,7 @@ const ROWS = Object.freeze([
   concurrency(
     (f) => f.isDropping && f.p50Us - f.waitUs <= nearFastestUs(f),
     ({ run: { window }, fastestUs }) =>
-      `minimum ${milliseconds(fastestUs)}; ${whole(window.counts.dropped)} of ${whole(window.counts.scheduled)} operations were dropped because no wallet was idle`,
+      `minimum ${milliseconds(fastestUs)}; ${whole(window.counts.dropped)} of ${counted(window.counts.scheduled, 'operation')} were dropped because no wallet was idle`,
   ),
   {
     name: 'unknown',
@@ -362,11 +362,11 @@ function heldBack({ pace, window, intervals, instance }) {
     const rows = intervals.filter(({ phase }) => phase === 'load');
     const inFlight = rows.reduce((sum, row) => sum + row.inFlight, 0) / rows.length;
     return inFlight >= DEEP * share * poolTarget
-      ? `${whole(inFlight)} transactions were in flight, and ${asked}`
+      ? `${counted(inFlight, 'transaction')} were in flight, and ${asked}`
       : null;
   }
   const mean = depth.sum / depth.samples;
-  const words = `the pool had ${whole(mean)} transactions on average, and ${asked}`;
+  const words = `the pool had ${counted(Math.round(mean), 'transaction')} on average, and ${asked}`;
   if (mean >= DEEP * poolTarget) return words;
   const lacked = share * (poolTarget * depth.samples - depth.sum);
   return window.counts.started < DEEP * lacked

@@ -4,7 +4,7 @@ import { measuredText } from '../outputs/run-tables.js';
 import { resultText } from '../outputs/table.js';
 import { checkThresholds, parseThreshold } from '../stats/thresholds.js';
 import { waitedShareOf } from '../stats/verdict.js';
-import { percent, timeText } from '../text.js';
+import { counted, percent, timeText } from '../text.js';
 import { Capacity, SEARCH_TIME, neededInFlight } from './capacity.js';
 import { failure } from './experiment.js';
 import { answerOf, limitOf, valueText } from './find-answer.js';
@@ -214,7 +214,7 @@ class Search {
     const text = `${valueText({ name: 'rate' }, perSecond)}/s`.padEnd(18);
     if (!isKept)
       this.#study.parts.say(
-        `${text} without a rate, ${run?.config.threads} wallets${isStart ? ': the search starts there' : ''}`,
+        `${text} without a rate, ${counted(run?.config.threads ?? null, 'wallet')}${isStart ? ': the search starts there' : ''}`,
       );
     if (run !== null) this.#learn(run, 0, false);
     return Math.max(this.#scale.lowest, perSecond);

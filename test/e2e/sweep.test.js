@@ -116,7 +116,7 @@ describe('stress sweep', () => {
     assert.equal(code, 130);
     assert.ok(!existsSync(join(cwd, 'kept', '.lock')));
     assert.match(stdout, /^Sweep: interrupted, [1-3] of 4 runs/m);
-    assert.match(stdout, /^[1-3] of 4 runs are missing: the same command makes them$/m);
+    assert.match(stdout, /^[1-3] of 4 runs missing: the same command makes them$/m);
     assert.equal(sweepIn(join(cwd, 'kept')).end, 'interrupted');
     const [kept] = runsOf(sweepIn(join(cwd, 'kept')));
     const before = timesIn(join(cwd, 'kept'))[kept.file.slice('cells/'.length)];

@@ -5,6 +5,7 @@ import { summaryText } from '../../../src/outputs/summary.js';
 import { Recorder } from '../../../src/stats/recorder.js';
 import { parseThreshold } from '../../../src/stats/thresholds.js';
 import { assertGolden } from '../../golden/assert-golden.js';
+import { ones, wrongPlurals } from '../../helpers/plurals.js';
 import { addressOf, exactAudit, readingsOf, runFileOf } from '../../helpers/samples.js';
 
 /**
@@ -168,6 +169,9 @@ describe('summaryText()', () => {
     const texts = Object.entries(RUNS).map(([name, run]) => `== ${name}\n${summaryText(run, false)}\n`);
     assertGolden('summaries.txt', texts.join('\n'));
   });
+
+  for (const [name, run] of Object.entries(RUNS))
+    it(`one is singular: ${name}`, () => assert.deepEqual(wrongPlurals(summaryText(ones(run), false)), []));
 
   it('figures of thresholds have three digits, and more only beside their limit', () => {
     const held = (/** @type {number} */ value, /** @type {number} */ limit) =>
