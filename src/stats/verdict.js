@@ -26,6 +26,8 @@ const NOTED = 0.1;
 const MARGIN = 1.2;
 /** Share of --pool-target from which on the pool counts as kept. */
 const DEEP = 0.8;
+/** Share of the cores for generator and node from which on more operations at once would wait for a CPU. */
+const BUSY_MACHINE = 0.8;
 /** Share of a core from which on the node may be the limit. */
 const BUSY_NODE = 0.9;
 
@@ -152,8 +154,7 @@ const ROWS = Object.freeze([
     name: 'unknown',
     when: () => true,
     evidence: (f) => seen(f).join(', '),
-    advice: ({ asked, cores, noun }) =>
-      `to find the limit, try ${asked === null ? `twice the ${noun} (-t)` : 'a lower rate'}${cores === null ? ', or give the process of the node (--node-pid)' : ''}`,
+    advice: (f) => `to find the limit, ${unknownAdvice(f)}`,
   },
 ]);
 
@@ -165,19 +166,42 @@ function node(when, words) {
   return { name: 'node-bound', when, evidence: (f) => `${words(f)}${f.asked === null ? '' : inWindow(f)}` };
 }
 
+/** @param {Facts} facts */
+function unknownAdvice(facts) {
+  const { asked, cores, noun, isDropping } = facts;
+  // More operations at once would wait for the same CPU.
+  if (isCpuShort(facts)) return ownCpu(facts);
+  const needed = isDropping ? `${moreAtOnce(facts)} at this latency` : null;
+  const load =
+    asked === null ? `try twice the ${noun} (-t)` : [needed, 'try a lower rate'].filter(Boolean).join('; or ');
+  return `${load}${cores === null ? ', or give the process of the node (--node-pid)' : ''}`;
+}
+
+/** @param {Facts} facts */
+function isCpuShort({ waitedShare }) {
+  return waitedShare >= NOTED;
+}
+
+/** @param {Facts} facts */
+function ownCpu({ isLocal }) {
+  return `give the generator a CPU of its own: stop other programs${isLocal ? ', or run the node on another machine' : ''}`;
+}
+
 /** @param {Row['when']} when @param {Row['evidence']} words @returns {Row} */
 function generator(when, words) {
   // Late timers alone do not show the cause; the scheduler's figures do (Linux only).
   const noCpu = (/** @type {Facts} */ { waitedShare }) =>
     waitedShare < NOTED ? '' : `: it waited for a CPU ${percent(waitedShare)} of the time`;
-  return { name: 'generator-bound', when, evidence: (f) => `${words(f)}${noCpu(f)}` };
+  const advice = (/** @type {Facts} */ f) => (isCpuShort(f) ? ownCpu(f) : 'try more --workers, or a faster machine');
+  return { name: 'generator-bound', when, evidence: (f) => `${words(f)}${noCpu(f)}`, advice };
 }
 
 /** @param {Row['when']} when @param {Row['evidence']} words @returns {Row} */
 function concurrency(when, words) {
   const isPossible = (/** @type {Facts} */ f) =>
     (f.asked === null || f.isDropping) && f.isAnswered && f.pausedShare <= PAUSED;
-  const isRoom = (/** @type {Facts} */ f) => (f.fullness ?? 0) < 0.9 && (f.cores ?? 0) < BUSY_NODE;
+  const isRoom = (/** @type {Facts} */ f) =>
+    (f.fullness ?? 0) < 0.9 && (f.cores ?? 0) < BUSY_NODE && !(isCpuShort(f) && (f.machineShare ?? 0) >= BUSY_MACHINE);
   return {
     name: 'concurrency-bound',
     when: (f) => isPossible(f) && isRoom(f) && when(f),
@@ -218,8 +242,9 @@ export function judge(run) {
 
 /** Waiting of the generator that did not limit the run. @param {Facts} facts @returns {string[]} */
 function notesOf(facts) {
-  const { waitedShare, lateUs, isLate } = facts;
-  const words = `other programs had the CPU ${percent(waitedShare)} of the time: latencies are up to ${milliseconds(lateUs)} too high`;
+  const { waitedShare, lateUs, isLate, isLocal } = facts;
+  const others = isLocal ? 'other programs, such as the node,' : 'other programs';
+  const words = `${others} had the CPU ${percent(waitedShare)} of the time: latencies are up to ${milliseconds(lateUs)} too high`;
   return [...(waitedShare >= NOTED && lateUs >= 1000 ? [words] : []), ...(isLate ? [lateStarts(facts)] : [])];
 }
 
@@ -294,7 +319,15 @@ function factsOf(run) {
     roundTripUs,
     extraUs: 3 * roundTripUs + 1000 * (run.generator.inclusionResolutionMs ?? 0),
     cores: cpu === null ? null : cpu / 100,
+    // The process of a node is observed on this machine only.
+    isLocal: environment.embeddedChain === true || cpu !== null,
+    machineShare: cpu === null ? null : (cpu / 100 + generatorCores(run)) / environment.cores,
   };
+}
+
+/** @param {Pick<RunFile, 'probes' | 'window'>} run */
+function generatorCores({ probes, window }) {
+  return (probes?.self?.cpuUs ?? 0) / (1000 * window.durationMs);
 }
 
 /** @param {Pick<RunFile, 'probes' | 'window'>} run @returns {number} share of the time for which the load waited for a CPU */
