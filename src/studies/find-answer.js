@@ -201,6 +201,7 @@ function nearestOf(trials, estimate) {
 const STOPPED = Object.freeze({
   time: 'the time limit was reached: run the same command again to resume',
   fees: 'the limit of fees (--max-spend) was reached',
+  latency: 'less load hardly lowered the latency: lower values were not tried',
 });
 
 /** @param {Tried} tried @param {number | null} estimate @param {string | null} limit @returns {string[]} */

@@ -61,6 +61,29 @@ export function judgeTrial(search, run) {
   return { ...judged, holds: judged.failed.length === 0 };
 }
 
+/** At this share of a value or less, the load of a run is clearly lower. */
+const LOWER = 0.5;
+/** Share of what a latency lacks that a clearly lower load must bring nearer, or a lower one still is not tried. */
+const GAINED = 0.1;
+
+/**
+ * Whether a latency fails a condition by what the load does not change, for example by the block interval.
+ * @param {SearchGoal} search
+ * @param {RunFile} low that failed, with a clearly lower load than
+ * @param {RunFile} high
+ */
+function isOutOfReach(search, low, high) {
+  const [ofLow, ofHigh] = [low, high].map((run) => checkThresholds(conditionsOf(search), run));
+  const isLatency = (/** @type {Threshold} */ { unit, operator }) => unit === 'us' && operator.startsWith('<');
+  return (
+    ofLow.every((result) => result.passed || isLatency(result)) &&
+    ofLow.some(({ passed, value, limit }, i) => {
+      const before = ofHigh[i].value;
+      return !passed && Number(before ?? Infinity) - Number(value) < GAINED * (Number(value) - Number(limit));
+    })
+  );
+}
+
 /** A window needs at least so many operations. */
 const MIN_OPERATIONS = 10;
 
@@ -154,6 +177,8 @@ class Search {
   #mostPerSecond = 0;
   /** Runs by rate, with their median latency. @type {Array<{value: number, holds: boolean, latencyUs: number}>} */
   #latencies = [];
+  /** The failed run with the lowest value. @type {{value: number, run: RunFile} | null} */
+  #lowest = null;
   /** Shares of the time for which the load of runs that held waited for a CPU. @type {number[]} */
   #waitedShares = [];
   /** Runs of the current trial that do not count. */
@@ -181,7 +206,8 @@ class Search {
     const { parts } = this.#study;
     const { limit = null, trials } = this.#find;
     const isOver = !parts.stop.drain.aborted;
-    const isWithoutAnswer = limit !== null || (this.#capacity !== null && !trials.some(({ holds }) => holds));
+    const isWithoutAnswer =
+      limit !== null || this.#stopped === 'latency' || (this.#capacity !== null && !trials.some(({ holds }) => holds));
     return this.#end === 'below' || (isOver && isWithoutAnswer) ? [EXIT.thresholdFailed] : [];
   }
 
@@ -284,7 +310,17 @@ class Search {
     estimate.add(value, judged.holds);
     const words = [...(judged.holds ? figures : judged.failed), ...(before === null ? [] : [`with ${before}`])];
     say(`${shown} ${judged.holds ? 'holds' : 'fails'}  ${words.join(', ')}`.trimEnd());
-    return null;
+    return judged.holds ? null : this.#lowerHelps(value, run);
+  }
+
+  /** @param {number} value @param {RunFile} run that failed @returns {Find['stopped']} null: a lower value may hold */
+  #lowerHelps(value, run) {
+    const before = this.#lowest;
+    if (before !== null && value >= before.value) return null;
+    this.#lowest = { value, run };
+    const isLower = before !== null && value <= LOWER * before.value;
+    const isNone = !this.#find.trials.some(({ holds }) => holds);
+    return isNone && isLower && isOutOfReach(this.#study.config, run, before.run) ? 'latency' : null;
   }
 
   /**

@@ -170,7 +170,11 @@ function headline(sweep) {
 }
 
 /** @type {Readonly<Record<NonNullable<Find['stopped']>, string>>} */
-const STOPPED = Object.freeze({ time: 'stopped at the time limit, resumable', fees: 'stopped at --max-spend' });
+const STOPPED = Object.freeze({
+  time: 'stopped at the time limit, resumable',
+  fees: 'stopped at --max-spend',
+  latency: 'ended',
+});
 
 /** @param {Find} find @param {SweepFile['end']} end */
 function stateOf({ limit = null, stopped = null }, end) {
