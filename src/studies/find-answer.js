@@ -98,7 +98,8 @@ export function answerOf(tried) {
   const isEach = [true, false].every((holds) => trials.some((trial) => trial.holds === holds));
   const isAnswer = end !== 'at least' && end !== 'below' && trials.length > 0 && (end !== null || isEach);
   const figures = withinTried(tried.figures, trials, heldShare);
-  const limit = ourLimit(tried, isAnswer ? figures : null);
+  // Where the load does not matter, neither does what limits it.
+  const limit = tried.stopped === 'latency' ? null : ourLimit(tried, isAnswer ? figures : null);
   const shown = limit !== null || !isAnswer ? null : figures;
   return {
     estimate: shown?.estimate ?? null,

@@ -63,23 +63,23 @@ export function judgeTrial(search, run) {
 
 /** At this share of a value or less, the load of a run is clearly lower. */
 const LOWER = 0.5;
-/** Share of what a latency lacks that a clearly lower load must bring nearer, or a lower one still is not tried. */
-const GAINED = 0.1;
+/** A latency that grows with the load at least as its square root loses more than this share of its slope on the way to no load. */
+const SLOPE = 0.25;
 
 /**
  * Whether a latency fails a condition by what the load does not change, for example by the block interval.
  * @param {SearchGoal} search
- * @param {RunFile} low that failed, with a clearly lower load than
- * @param {RunFile} high
+ * @param {{value: number, run: RunFile}} low that failed, at a clearly lower value than
+ * @param {{value: number, run: RunFile}} high
  */
 function isOutOfReach(search, low, high) {
-  const [ofLow, ofHigh] = [low, high].map((run) => checkThresholds(conditionsOf(search), run));
+  const [ofLow, ofHigh] = [low, high].map(({ run }) => checkThresholds(conditionsOf(search), run));
   const isLatency = (/** @type {Threshold} */ { unit, operator }) => unit === 'us' && operator.startsWith('<');
   return (
     ofLow.every((result) => result.passed || isLatency(result)) &&
     ofLow.some(({ passed, value, limit }, i) => {
-      const before = ofHigh[i].value;
-      return !passed && Number(before ?? Infinity) - Number(value) < GAINED * (Number(value) - Number(limit));
+      const gained = Number(ofHigh[i].value ?? Infinity) - Number(value);
+      return !passed && gained < SLOPE * (high.value / low.value - 1) * (Number(value) - Number(limit));
     })
   );
 }
@@ -284,7 +284,7 @@ class Search {
     const { trials } = this.#find;
     const { name, short, unit = '' } = this.#searched;
     const shown = `${valueText(this.#searched, value)}${short}`.padEnd(18);
-    const label = `run ${trials.length + 1}, of ${MAX_TRIALS} at most: ${shown.trimEnd()}`;
+    const label = `run at ${shown.trimEnd()} (${MAX_TRIALS} at most)`;
     const settings = { [name]: `${value}${unit}` };
     const before = this.#capacity?.fit(this.#needed(value)) ?? null;
     // A repeat has a file of its own: files in the folder are not made again.
@@ -320,7 +320,7 @@ class Search {
     this.#lowest = { value, run };
     const isLower = before !== null && value <= LOWER * before.value;
     const isNone = !this.#find.trials.some(({ holds }) => holds);
-    return isNone && isLower && isOutOfReach(this.#study.config, run, before.run) ? 'latency' : null;
+    return isNone && isLower && isOutOfReach(this.#study.config, { value, run }, before) ? 'latency' : null;
   }
 
   /**
