@@ -87,6 +87,9 @@ function isOutOfReach(search, low, high) {
 /** A window needs at least so many operations. */
 const MIN_OPERATIONS = 10;
 
+/** The first run, without a rate, is none of the trials. */
+const PILOT = 'pilot';
+
 /** Exit codes of runs that count. @type {readonly number[]} */
 const MEASURED = Object.freeze([EXIT.ok, EXIT.nothingVerified]);
 
@@ -231,7 +234,7 @@ class Search {
 
   /** The throughput without a rate is the start of the search. @param {boolean} isStart @returns {AsyncGenerator<RunRequest, number, Made>} */
   async *#pilot(isStart) {
-    const { made } = yield* this.#measure({}, 'pilot', {
+    const { made } = yield* this.#measure({}, PILOT, {
       name: 'without a rate',
       label: 'a pilot run without a rate',
     });
@@ -360,6 +363,7 @@ class Search {
       const file = fileOf('find', { ...settings, ...this.#capacity?.size }, number);
       const made = yield {
         ...{ name, file, label, done, all: MAX_TRIALS, limitMs: this.#capacity?.leftMs },
+        isCounted: number !== PILOT && this.#repeats === 0,
         args: [...argsOf({ settings }), ...(this.#capacity?.args ?? [])],
         accepts: ({ run, exitCode }) => run !== null && MEASURED.includes(exitCode),
         // A short window is a choice of this study.
