@@ -124,7 +124,8 @@ function replayText(run) {
   const { requests, order, calls } = /** @type {any} */ (run.environment.workload);
   if (requests === undefined) return null;
   const differences = figureOf('differences')?.read(run) ?? null;
-  const compared = differences === null ? '' : `; ${counted(differences, 'difference')} from --check-rpc`;
+  const compared =
+    differences === null ? '' : `; ${counted(differences, 'difference')} from --check-rpc${differentText(run)}`;
   const passes = digits(run.counts.started / requests);
   const noun = passes === '1' ? 'pass' : 'passes';
   return `${counted(requests, 'request')} of ${calls} in ${order} order, ${passes} ${noun}${compared}`;
@@ -133,11 +134,27 @@ function replayText(run) {
 /** Between a difference and the two commands that show it. */
 const COMMAND = /; (?=curl -s )/;
 
+/** Differences by request; older run files have one of each method. @param {Pick<RunFile, 'failureWords'>} run */
+function differentRequests({ failureWords }) {
+  return Object.entries(failureWords).flatMap(([key, text]) => {
+    const [, method, where] = /^answers_differ of ([^,]+)(?:, (.*))?$/.exec(key) ?? [];
+    return method === undefined ? [] : [{ method, where, text }];
+  });
+}
+
+/** How many of the recorded requests differ: one of them may be sent again and again. @param {RunFile} run */
+function differentText(run) {
+  const found = differentRequests(run);
+  if (found.length === 0 || found.some(({ where }) => where === undefined)) return '';
+  // Those above a limit have a common key.
+  return `, of ${counted(found.length, 'request')}${run.failureWords.answers_differ === undefined ? '' : ' or more'}`;
+}
+
 /** The first difference from --check-rpc of each method. @param {RunFile} run @returns {Table} */
-export function differencesTable({ failureWords }) {
-  const prefix = 'answers_differ of ';
-  const found = Object.entries(failureWords).filter(([key]) => key.startsWith(prefix));
-  const all = found.map(([key, text]) => [key.slice(prefix.length), ...text.split(COMMAND)]);
+export function differencesTable(run) {
+  const found = differentRequests(run);
+  const first = found.filter(({ method }, i) => found.findIndex((one) => one.method === method) === i);
+  const all = first.map(({ method, text }) => [method, ...text.split(COMMAND)]);
   const rows = all.map(([method, words]) => [method, words]);
   const commands = all.flatMap(([, , ...lines]) => lines);
   return tableOf('differences', 'Different answers', ['', 'the first of each method'], rows, commands);

@@ -57,6 +57,18 @@ function withSockets(portsInUse) {
   return runWith({ probes: readingsOf({ sockets, node }) });
 }
 
+function differing() {
+  const run = runFileOf();
+  const key = 'answers_differ of eth_call, line 3';
+  const calls = { requests: 6, order: 'random', calls: 'calls.ndjson' };
+  return runWith({
+    environment: { ...run.environment, inclusion: null, workload: calls },
+    failures: { answers_differ: 250 },
+    failureWords: { [key]: 'line 3: URL2 answers differently: $ is "0x6" instead of "0x5"; curl -s A; curl -s B' },
+    generator: { ...run.generator, rpcCalls: { ...run.generator.rpcCalls, check: 300 } },
+  });
+}
+
 function withOutages() {
   const run = runFileOf();
   const words = 'connection refused';
@@ -98,6 +110,7 @@ const GWEI = 10n ** 9n;
 
 /** @type {Record<string, ReturnType<typeof runFileOf>>} */
 const RUNS = {
+  'one recorded request that differs again and again': differing(),
   'at a glance': runFileOf(),
   iterations: runFileOf(PAGED),
   'iterations of several calls': runFileOf({ ...PAGED, environment: { workload: { callsPerIteration: 3 } } }),
