@@ -383,6 +383,6 @@ export class Driver {
 
 /** What the words of a failure are known under. @param {Operation} operation @param {Sample} sample */
 function wordsKey({ error }, { code, outcome }) {
-  if (error instanceof CheckError && error.method !== null) return `${code} of ${error.method}`;
+  if (error instanceof CheckError && error.request !== null) return `${code} of ${error.request}`;
   return code ?? outcome;
 }
