@@ -224,11 +224,11 @@ export class CheckError extends StressError {
   /**
    * @param {string} message
    * @param {'check_failed' | 'check_unavailable' | 'answers_differ'} [code] check_unavailable: the reference is missing
-   * @param {string | null} [method] the first of each one is shown
+   * @param {string | null} [request] such as "eth_call, line 7": the words of the first failure of each are kept
    */
-  constructor(message, code = 'check_failed', method = null) {
+  constructor(message, code = 'check_failed', request = null) {
     super(message, code, EXIT.nothingVerified);
-    this.method = method;
+    this.request = request;
   }
 }
 

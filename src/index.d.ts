@@ -69,6 +69,7 @@ export interface RunOptions {
   check?: 'consistency';
   checkShare?: string;
   inclusion?: 'auto' | 'heads' | 'blocks' | 'sync';
+  flashblocks?: string | URL;
   ladder?: Rung | readonly Rung[];
   confirmations?: number;
   txTimeout?: string;

@@ -44,7 +44,7 @@ export function count(value) {
   return value === null ? '-' : whole.format(value);
 }
 
-/** Such as "1 run" and "2 runs". @param {number} value @param {string} noun in the singular */
+/** Such as "1 run" and "2 runs". @param {number | null} value @param {string} noun in the singular */
 export function counted(value, noun) {
   return `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
 }

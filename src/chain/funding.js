@@ -9,7 +9,7 @@ import {
   TransportError,
   UnavailableError,
 } from '../errors.js';
-import { indexRanges } from '../text.js';
+import { counted, indexRanges } from '../text.js';
 import { maxPriceWei } from './fees.js';
 import { isFunder } from './keys.js';
 import {
@@ -258,7 +258,7 @@ export async function settleFunder(sender, funder, notice = () => {}) {
     since ??= head;
     if (head - since >= SKIPPED_BLOCKS) {
       notice(
-        `${before.pending - latest} transactions of the funder are in the node's pool, and ${SKIPPED_BLOCKS} blocks have skipped them: empty ones with a higher fee replace them`,
+        `${SKIPPED_BLOCKS} blocks have skipped ${counted(before.pending - latest, 'transaction')} of the funder in the node's pool: replacing with empty ones at a higher fee`,
       );
       await replacePooled(sender, funder, { latest, pending: before.pending });
     } else await clock.sleep(200, signal);

@@ -5,6 +5,7 @@ import { Mnemonic, getAddress, keccak256 } from 'ethers';
 import { createKeccak } from 'hash-wasm';
 import { InputError, UsageError, displayName, errnoWords } from '../errors.js';
 import { encodeCall, signTransaction } from './transaction.js';
+import { counted } from '../text.js';
 
 /**
  * @import * as Contract from '../contracts/chain.d.ts'
@@ -335,7 +336,8 @@ export function funderWallet(value) {
       'STRESS_FUNDER_KEY (or --fund-from) is neither a private key of 64 hexadecimal digits nor the name of a file that exists',
     );
   const source = keyFileSource(value);
-  if (source.size !== 1) throw new InputError(`${source.name} has ${source.size} keys: give a file with one key`);
+  if (source.size !== 1)
+    throw new InputError(`${source.name} has ${counted(source.size, 'key')}: give a file with one key`);
   return Wallet.fromState({ ...source.wallet(0).toState(), index: FUNDER });
 }
 

@@ -179,6 +179,8 @@ function urlOf(example, schemes) {
 
 export const endpoint = urlOf('http://127.0.0.1:8545', ['http://', 'https://', 'ws://', 'wss://']);
 
+export const webSocket = urlOf('ws://127.0.0.1:1111', ['ws://', 'wss://']);
+
 /** The address of a metrics page. */
 export const pageUrl = urlOf('http://127.0.0.1:6060/debug/metrics/prometheus', ['http://', 'https://']);
 

@@ -4,6 +4,7 @@ import { displayUrl } from '../chain/rpc.js';
 import { EXIT, InputError, UsageError, displayName, worstExit } from '../errors.js';
 import { checkWritable, writeFileAtomically } from '../files.js';
 import { printable } from '../text.js';
+import { percentText } from '../outputs/format.js';
 import { suiteText } from '../outputs/junit.js';
 import { resultMarkdown, runMarkdown, writeMarkdown } from '../outputs/markdown.js';
 import { say, stderr, stdout, streamForPeople } from '../outputs/streams.js';
@@ -228,10 +229,11 @@ function pageOf(reports, html) {
 
 /** A test case for each --fail-if, and one for the comparison. @param {Comparison} comparison */
 function compareJunit({ failIf, verdict, startedAt, endedAt, leftOut = [] }) {
-  const judged = failIf.map(({ expression, passed, why }) => ({
+  const judged = failIf.map(({ expression, passed, why, change }) => ({
     group: 'fail-if',
     name: expression,
     trouble: passed ? null : { kind: /** @type {const} */ ('failure'), words: `${why}; ${verdict.sentence}` },
+    output: `${change === null ? '' : `${percentText(change)} (${expression}): `}${why}`,
   }));
   const seconds = (Date.parse(endedAt) - Date.parse(startedAt)) / 1000;
   const trouble =

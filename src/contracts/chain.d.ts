@@ -94,6 +94,8 @@ export type ChainConfig = AllowedChain & {
   rpc: readonly URL[];
   /** endpoint of the submissions, if that is another one */
   sendRpc: URL | null;
+  /** web socket of preconfirmations */
+  flashblocks: URL | null;
   /** limit of the wait for endpoints that do not answer yet; 0: none */
   waitForMs: number;
   port: number | null;

@@ -54,7 +54,7 @@ export type RunFile = {
   gas?: GasOfOperations;
   /** Failed operations of the whole run, by code. */
   failures: Record<string, number>;
-  /** The words of the first failure of each code, where there are any; of answers_differ the first of each method (answers_differ of eth_call). */
+  /** The words of the first failure of each code, where there are any; of answers_differ the first of each recorded request (answers_differ of eth_call, line 7), up to 100. */
   failureWords: Record<string, string>;
   /** Blocks that left the chain in mid-run. */
   reorgs: Reorgs;
@@ -425,7 +425,7 @@ export type RungJson = {
   restored: number | null;
 };
 
-export type Rung = 'accepted' | 'pending' | 'sync' | 'latest' | 'safe' | 'finalized';
+export type Rung = 'accepted' | 'pending' | 'preconfirmed' | 'sync' | 'latest' | 'safe' | 'finalized';
 
 export type IntervalRow = {
   /** Before the window, inside it, or after it, when no new operations are started. */

@@ -287,7 +287,7 @@ export type Find = {
   rateHeld?: boolean;
   sharp: boolean;
   /** why the search ended before its answer was sharp */
-  stopped?: 'time' | 'fees' | null;
+  stopped?: 'time' | 'fees' | 'latency' | null;
   /** what was the limit on our side, so that there is no answer */
   limit?: string | null;
   words: string;

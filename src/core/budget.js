@@ -29,6 +29,8 @@ export class FeeBudget {
   #feeAhead;
   /** Charged or reserved. */
   #usedWei = 0n;
+  /** Whether charge() was last answered with false. */
+  hasRefused = false;
   /**
    * By hash, with the gas charged so far and its highest price.
    * @type {Map<string, {baseFeeWei: bigint | null, blobPriceWei: bigint, gasUsed: bigint, gas: bigint, priceWei: bigint}>}
@@ -109,9 +111,9 @@ export class FeeBudget {
    * @returns {boolean} false: the limit would be exceeded
    */
   charge(wei) {
-    if (wei > 0n && this.#usedWei + wei > this.#capWei) return false;
-    this.#usedWei += wei;
-    return true;
+    this.hasRefused = wei > 0n && this.#usedWei + wei > this.#capWei;
+    if (!this.hasRefused) this.#usedWei += wei;
+    return !this.hasRefused;
   }
 
   /** @param {Reservation} held @param {Fee[]} offers */

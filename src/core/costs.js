@@ -4,7 +4,7 @@ import { ask, askAll, balanceOf as balanceAt, gasOf, headerAt, nullIfOdd } from 
 import { PAYMENT_GAS, ether } from '../chain/funding.js';
 import { DEV_CHAIN_IDS } from '../chain/networks.js';
 import { RefusedError, StressError, UsageError } from '../errors.js';
-import { timeText } from '../text.js';
+import { counted, timeText } from '../text.js';
 import { operationsOf } from './pacer.js';
 
 /**
@@ -137,7 +137,7 @@ export function estimatePayments({ capWei, chain, fees, wallets, payments }) {
       `the payments are expected to cost ${rounded(wei)} in fees, and --max-spend allows ${ether(capWei)}: fund fewer wallets, or raise --max-spend`,
     );
   if (DEV_CHAIN_IDS.has(chain.chainId) || payments === null) return null;
-  return `${ether(payments.paidWei)} will be paid to ${wallets} wallets, for about ${rounded(wei)} in fees (an estimate, at ${gwei(fees.priceWei())} gwei a gas)`;
+  return `${ether(payments.paidWei)} will be paid to ${counted(wallets, 'wallet')}, for about ${rounded(wei)} in fees (an estimate, at ${gwei(fees.priceWei())} gwei a gas)`;
 }
 
 /**
@@ -239,7 +239,7 @@ async function lately(rpc, head, timestampS) {
 
 /** @param {Cost} cost @returns {string} one line */
 export function costLine({ priceWei, setUpWei, loadWei, worstWei, operations, isBounded }) {
-  const load = `${rounded(loadWei)} for ${isBounded ? 'about' : 'each'} ${operations} operations`;
+  const load = `${rounded(loadWei)} for ${isBounded ? 'about' : 'each'} ${counted(operations, 'operation')}`;
   return `estimated cost at ${gwei(priceWei)} gwei a gas: set-up ${rounded(setUpWei)}, load ${load} (${rounded(worstWei)} at most)`;
 }
 

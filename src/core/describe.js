@@ -5,7 +5,7 @@ import { merge } from '../stats/merge.js';
 import { GENERATOR } from '../stats/metrics.js';
 import { buildRunFile } from '../stats/run-file.js';
 import { transportsOf } from '../transport/choose.js';
-import { timeText } from '../text.js';
+import { counted, timeText } from '../text.js';
 import { MIX, isCallWorkload } from '../workloads/table.js';
 import { SetUpCosts, describeSpending } from './costs.js';
 import { Load, NO_TRAFFIC } from './load.js';
@@ -242,12 +242,12 @@ export function loadText(config, who, place) {
   const names = workload === MIX ? mix.map(({ name, weight }) => `${name}:${weight}`).join(',') : `${workload}${call}`;
   return [
     `${who}: workload ${names} at ${place}`,
-    iterations === null ? [] : `${iterations} times each`,
+    iterations === null ? [] : `${counted(iterations, 'time')} each`,
     durationMs !== null ? `${iterations === null ? 'for' : 'at most'} ${time(durationMs)}` : [],
     durationMs === null && iterations === null ? 'until Ctrl-C' : [],
     gasPerSecond === null ? [] : `${gasPerSecond / 1e6} Mgas per second`,
     ratePerSecond === null ? [] : `${ratePerSecond} per second`,
-    stages === null ? [] : `${stages.length} stages`,
+    stages === null ? [] : counted(stages.length, 'stage'),
     arrival === 'poisson' ? 'Poisson arrivals' : [],
     warmupMs === 0 ? [] : `warm-up ${warmupMs === 'auto' ? 'auto' : time(warmupMs)}`,
   ]

@@ -80,6 +80,10 @@ export class Driver {
   #seats;
   /** Operations that may still be started, of all wallets. */
   #left;
+  /** Wallets that may still start operations. */
+  #able;
+  /** Those of them that wait for a payment (--refill-below). @type {Set<Account>} */
+  unpaid = new Set();
   /** Started or dropped. */
   #scheduled = 0;
   /** Later by the pauses so far. Infinity: not started. */
@@ -106,6 +110,7 @@ export class Driver {
     const { accounts, operationsEach = Infinity } = options;
     this.#seats = accounts.map(() => new Seat(operationsEach));
     this.#left = accounts.length * operationsEach;
+    this.#able = accounts.length;
     // Every wallet in recovery adds a listener.
     setMaxListeners(0, this.halted, this.drained);
     this.recovery = options.recoveryOf(this);
@@ -124,6 +129,11 @@ export class Driver {
   /** Aborts at the end of the drain. */
   get drained() {
     return this.#drained.signal;
+  }
+
+  /** Whether nothing more can start until a wallet is paid. */
+  get isUnpaid() {
+    return this.live.size === 0 && this.unpaid.size === this.#able;
   }
 
   /** @param {number} startUs @param {number} endUs end of the window; endAt() can set an earlier one */
@@ -279,6 +289,7 @@ export class Driver {
     const seat = this.seatOf(account);
     seat.submitting += 1;
     seat.left -= 1;
+    if (seat.left === 0) this.#exclude(account);
     this.#left -= 1;
     this.#submitting += 1;
     this.#room -= 1;
@@ -334,9 +345,16 @@ export class Driver {
   /** The wallet is retired. @param {Account} account */
   forfeit(account) {
     const seat = this.seatOf(account);
+    if (seat.left > 0) this.#exclude(account);
     if (seat.left < Infinity) this.#left -= seat.left;
     seat.left = 0;
     this.#endIfDone();
+  }
+
+  /** It starts no more operations. @param {Account} account */
+  #exclude(account) {
+    this.#able -= 1;
+    this.unpaid.delete(account);
   }
 
   #endIfDone() {
@@ -365,6 +383,6 @@ export class Driver {
 
 /** What the words of a failure are known under. @param {Operation} operation @param {Sample} sample */
 function wordsKey({ error }, { code, outcome }) {
-  if (error instanceof CheckError && error.method !== null) return `${code} of ${error.method}`;
+  if (error instanceof CheckError && error.request !== null) return `${code} of ${error.request}`;
   return code ?? outcome;
 }

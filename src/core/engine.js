@@ -244,7 +244,7 @@ export class ThreadEngine {
 
   /** Signs the first transactions. @param {AbortSignal} signal ends it early */
   async prepare(signal) {
-    await this.#presigner?.signFirst(this.#options.accounts, signal);
+    await Promise.all([this.#presigner?.signFirst(this.#options.accounts, signal), this.#observers.prepare()]);
   }
 
   /** @param {LoadPlan} plan */
@@ -394,6 +394,8 @@ export class ThreadEngine {
     this.#deadlines.stop();
     this.#loop.close?.();
     await this.#detector?.stop();
+    // Otherwise they have finished with the drain.
+    if (!this.hasStarted) await this.#observers.finish();
   }
 }
 

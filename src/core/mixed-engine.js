@@ -5,6 +5,7 @@ import { createWorkload } from '../workloads/index.js';
 import { CALLS } from '../workloads/table.js';
 import { loadText } from './describe.js';
 import { Account, sliceIndexes } from './nonces.js';
+import { counted } from '../text.js';
 
 /**
  * Calls beside transactions (--mix counter:60,calls:40). Each side has an engine, a part of the slice and of the
@@ -55,7 +56,7 @@ export function splitLoad(config) {
  */
 export async function openCalls(calls, network, preparation) {
   const { threads } = calls.load;
-  preparation.notice(loadText(calls, `${threads} users`, network.rpc.display));
+  preparation.notice(loadText(calls, counted(threads, 'user'), network.rpc.display));
   const workload = /** @type {CallWorkload} */ (
     await createWorkload('rpc', { ...network, settings: calls.workload, threads })
   );

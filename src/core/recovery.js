@@ -2,8 +2,9 @@ import { askAll, balanceOf, gather, nonceOf, nullIfRefused, transactionOf } from
 import { classOf } from '../chain/refusals.js';
 import { isLimit } from '../chain/retries.js';
 import { revertReason } from '../chain/send.js';
-import { InternalError, RpcError, WorkloadError } from '../errors.js';
+import { FundsError, InternalError, RefusedError, RpcError, WorkloadError } from '../errors.js';
 import { TOUCHED } from '../stats/reorgs.js';
+import { timeText } from '../text.js';
 import { Queue } from './queue.js';
 import { identityOf } from './ledger.js';
 import { groupByAccount } from './nonces.js';
@@ -30,6 +31,8 @@ const WORKLOAD_FAILURES = 5;
 
 /** First and longest pause between two looks at the balance of a wallet that waits for a refill. */
 const REFILL_PAUSE_MS = Object.freeze([2000, 60_000]);
+
+const PAYMENTS_REFUSED = 'the gas of payments to them might exceed --max-spend; raise it for a longer load';
 
 /** Wallets that resubmit at a time. */
 const MAX_RESUBMITTING = 32;
@@ -197,6 +200,8 @@ export class TransactionRecovery extends Recovery {
   #active = 0;
   /** @type {Queue<() => void>} */
   #waiting = new Queue();
+  /** When a wallet last began to wait for a payment. */
+  #unpaidUs = 0;
   /** By operation: of those that took long. @type {WeakMap<object, Rebroadcast>} */
   #rebroadcasts = new WeakMap();
   #tools;
@@ -237,15 +242,31 @@ export class TransactionRecovery extends Recovery {
   }
 
   /** No operation of the wallet waits meanwhile, so this is in no latency. @param {Account} account */
-  async #untilRefilled({ wallet }) {
+  async #untilRefilled(account) {
     const { clock, rpc, refillBelowWei } = this.#tools;
+    const { unpaid, halted } = this.driver;
     const [leastMs, mostMs] = REFILL_PAUSE_MS;
+    this.#unpaidUs = clock.nowUs();
+    if (this.driver.seatOf(account).left > 0) unpaid.add(account);
     for (let pauseMs = leastMs; ; pauseMs = Math.min(2 * pauseMs, mostMs)) {
-      await clock.sleep(pauseMs, this.driver.halted);
-      if (this.driver.halted.aborted) return;
-      const balanceWei = await gather(rpc, balanceOf(wallet.address, 'latest'), 'resolve').catch(() => 0n);
-      if (balanceWei >= /** @type {bigint} */ (refillBelowWei)) return;
+      await clock.sleep(pauseMs, halted);
+      if (halted.aborted) return;
+      const balanceWei = await gather(rpc, balanceOf(account.wallet.address, 'latest'), 'resolve').catch(() => null);
+      if (balanceWei === null) continue;
+      if (balanceWei >= /** @type {bigint} */ (refillBelowWei)) break;
+      this.#endIfUnpaid();
     }
+    unpaid.delete(account);
+  }
+
+  /** A load that waits for a payment only would never end. */
+  #endIfUnpaid() {
+    const { clock, txTimeoutMs } = this.#tools;
+    const { isUnpaid, options } = this.driver;
+    if (!isUnpaid || clock.nowUs() - this.#unpaidUs < txTimeoutMs * 1000) return;
+    const words = `no wallet has had funds for ${timeText(txTimeoutMs / 1000)}`;
+    if (options.budget?.hasRefused) options.onStop('max_spend', new RefusedError(`${words}: ${PAYMENTS_REFUSED}`));
+    else options.onStop('no_wallets', new FundsError(`${words}, and the funder has paid none: give it more`));
   }
 
   /** Adds the reason to the words of the first revert of each code. @param {Operation} operation @param {Sample} sample */

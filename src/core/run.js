@@ -9,7 +9,7 @@ import { cutShort, shortWindow } from '../stats/growth.js';
 import { STILL_RUNNING } from '../stats/run-file.js';
 import { IntervalLog } from '../stats/stats.js';
 import { Throughput } from '../stats/throughput.js';
-import { indexRanges, numbered } from '../text.js';
+import { counted, indexRanges, numbered } from '../text.js';
 import { RunObservers } from '../observers/index.js';
 import { createWorkload } from '../workloads/index.js';
 import { audit } from './audit.js';
@@ -508,13 +508,11 @@ function logProblems(log, stop, run, { foreign }, logged) {
   const unfunded = run.failures?.insufficient_funds ?? 0;
   // The verdict may have said it.
   if (unfunded > 0 && run.verdict?.name !== 'funds')
-    log.error(
-      `${unfunded} operation${unfunded === 1 ? '' : 's'} failed: a wallet had insufficient funds; set a higher --fund-amount`,
-    );
+    log.error(`${counted(unfunded, 'operation')} failed: a wallet had insufficient funds; set a higher --fund-amount`);
   const failed = run.thresholds.filter(({ passed }) => !passed);
   if (failed.length > 0) {
     const names = failed.map(({ expression }) => expression).join(', ');
-    log.error(`${failed.length} of ${run.thresholds.length} thresholds failed: ${names}`);
+    log.error(`${failed.length} of ${counted(run.thresholds.length, 'threshold')} failed: ${names}`);
   }
   // What ended the run is the last line: a study repeats it.
   for (const message of messages) log.error(message);

@@ -36,6 +36,7 @@ import {
 } from './costs.js';
 import { sliceIndexes } from './nonces.js';
 import { rateOf } from './pacer.js';
+import { counted } from '../text.js';
 
 /**
  * @import { ChainInfo, Chosen, Fees, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
@@ -87,7 +88,7 @@ export async function setUpCalls(asked, { onProgress, stop }, { given, urls, end
   const { rpc } = endpoints;
   const chain = await identify(rpc, urls[0], asked.chain);
   const node = chain.clientVersion ?? 'an unknown endpoint';
-  notice(loadText(asked, `${threads} users`, `${rpc.display} (${node})`));
+  notice(loadText(asked, counted(threads, 'user'), `${rpc.display} (${node})`));
   const slice = { offset, threads };
   // Derived only if the calls use them.
   const addresses = async () => {
@@ -115,7 +116,7 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
   const { rpc, rpcs } = endpoints;
   const { chain, source } = await readChainAndKeys(asked.chain, hdPath, { given, urls, endpoints });
   const last = offset + threads - 1;
-  const who = `${threads} wallets (${offset}..${last} of ${source.name})`;
+  const who = `${counted(threads, 'wallet')} (${offset}..${last} of ${source.name})`;
   notice(loadText(asked, who, `${rpc.display} (${chain.clientVersion ?? 'an unknown node'}, chain ${chain.chainId})`));
   const wallets = await deriveWallets(source, { offset, threads }, stop.drain, onProgress);
   const inclusion = await chooseInclusion(network.inclusion, rpcs, { clock, signal: stop.drain });
@@ -131,7 +132,7 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
       await fundOnDevChain(rpc, addressesOf(wallets));
       onProgress('funding wallets', threads, threads);
       notice(
-        `embedded chain started and its ${wallets.length} wallets funded; to share one between instances: stress node -t ${last + 1}, then stress --rpc URL`,
+        `embedded chain started and its ${counted(wallets.length, 'wallet')} funded; to share one between instances: stress node -t ${last + 1}, then stress --rpc URL`,
       );
     }
     const { index, instances } = asked.instance;
@@ -147,7 +148,9 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
     onProgress('reading wallets until none has a pending transaction', threads, threads);
     if (missing.length > 0 && isTestChain(given, chain)) {
       await fundOnDevChain(rpc, addressesOf(missing.map(({ wallet }) => wallet)), needWei);
-      notice(`${missing.length} of ${threads} test wallets had too little: this anvil has set their balances`);
+      notice(
+        `${missing.length} of ${counted(threads, 'test wallet')} had too little: this anvil has set their balances`,
+      );
       missing = [];
     }
     if (missing.length > 0 && given.funder === null) {
@@ -163,7 +166,9 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
       const paid = await pay(sender, payments, (done) =>
         onProgress('funding wallets', Math.min(done, missing.length), missing.length),
       );
-      log.info(`${missing.length} wallets funded: ${paid.transactions} transactions, ${ether(paid.paidWei)}`);
+      log.info(
+        `${counted(missing.length, 'wallet')} funded: ${counted(paid.transactions, 'transaction')}, ${ether(paid.paidWei)}`,
+      );
     }
     if (!isEmbedded) await mineQueued(sender, wallets, notice);
     await workload.prepare({ wallets, sender, chain, onProgress });

@@ -2,7 +2,7 @@ import { isBusy } from '../chain/refusals.js';
 import { retry } from '../chain/retries.js';
 import { within } from '../clock.js';
 import { RpcError, StressError, UnavailableError } from '../errors.js';
-import { numbered } from '../text.js';
+import { counted, numbered } from '../text.js';
 import { ChainFollower } from './follow.js';
 import { METHOD as SYNC, SyncInclusion, isRefused } from './sync.js';
 
@@ -110,7 +110,7 @@ export function warningOf(name, rpcs, connections, operations) {
   // A WebSocket, which can subscribe, carries many requests at once.
   const isOverHttp = rpcs.some(({ subscribe }) => subscribe === null);
   if (name !== 'sync' || !isOverHttp || connections > operations) return null;
-  return `--inclusion sync: a submission holds a connection until its block comes, and ${operations} operations at once leave none of ${connections} for reading blocks: give more --connections, or a ws:// URL`;
+  return `--inclusion sync: a submission holds a connection until its block comes, and ${counted(operations, 'operation')} at once leave none of ${connections} for reading blocks: give more --connections, or a ws:// URL`;
 }
 
 function ignore() {}

@@ -82,6 +82,10 @@ export class Observers extends Listeners {
       this.operation = (sample) => this.tell((observer) => observer.operation?.(sample));
   }
 
+  prepare() {
+    return this.tellAll((observer) => observer.prepare?.());
+  }
+
   begin() {
     this.tell((observer) => observer.begin?.());
   }

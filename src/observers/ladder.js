@@ -7,14 +7,16 @@ import { merge, zero } from '../stats/merge.js';
 import { FACTS, LEVEL } from '../stats/observed.js';
 import { STILL_RUNNING } from '../stats/run-file.js';
 import { isCensored } from '../stats/sample.js';
+import { FlashblockFeed, checkFeed } from './flashblocks.js';
 
 /**
- * The finality levels (--ladder): when each operation was accepted, listed in the pending block, in a block, safe and
- * finalized, and which operations are not in the chain at the end although they had reached a level.
+ * The finality levels (--ladder): when each operation was accepted, listed in the pending block, preconfirmed, in a block,
+ * safe and finalized, and which operations are not in the chain at the end although they had reached a level.
  *
  * @import { Rpc } from '../contracts/chain.d.ts'
  * @import { LevelFigures, Observer, ObserverTools, OperationIdentity, RemovedOperation, RunObserver, Sample, TransactionStatus } from '../contracts/load.d.ts'
  * @import { BrokenPromises, RunFile, Rung } from '../contracts/run-file.d.ts'
+ * @import { FeedAddress } from './flashblocks.js'
  * @import { ObserverRow } from './index.js'
  *
  * @typedef {object} Doubt an operation that had reached a level, and may not be in the chain
@@ -32,7 +34,11 @@ import { isCensored } from '../stats/sample.js';
  */
 
 /** The finality levels in their order. */
-const LEVELS = Object.freeze(/** @type {const} */ (['accepted', 'pending', 'sync', 'latest', 'safe', 'finalized']));
+const LEVELS = Object.freeze(
+  /** @type {const} */ (['accepted', 'pending', 'preconfirmed', 'sync', 'latest', 'safe', 'finalized']),
+);
+/** At these a transaction is seen before its block. */
+const BEFORE_BLOCK = Object.freeze(/** @type {const} */ (['pending', 'preconfirmed']));
 
 /** Operations that wait for a tag, of all tags: 8 bytes each. */
 const MOST_WAITING = 1_000_000;
@@ -57,6 +63,11 @@ const TAGS = Object.freeze(/** @type {const} */ (['safe', 'finalized']));
 /** Levels as one number. @param {Rung} level */
 function bitOf(level) {
   return 1 << LEVELS.indexOf(level);
+}
+
+/** @param {Rung} level */
+function isBeforeBlock(level) {
+  return level === 'pending' || level === 'preconfirmed';
 }
 
 /** @param {number} reached @returns {Rung[]} */
@@ -196,8 +207,10 @@ export class Ladder {
   /** Since the last interval. @type {Record<string, LevelFigures>} */
   #figures = {};
   #reached = new Reached();
-  /** Hashes of operations in flight that the pending block had, and when. @type {Map<string, number>} */
-  #listed = new Map();
+  /** Hashes of operations in flight that were seen before their block, and when. @type {Record<typeof BEFORE_BLOCK[number], Map<string, number>>} */
+  #seen = { pending: new Map(), preconfirmed: new Map() };
+  /** @type {FlashblockFeed | null} */
+  #feed = null;
   /** Levels that an operation in flight reached in a block that left the chain. @type {Map<string, Partial<Record<Rung, number>>>} */
   #early = new Map();
   /** Of the blocks that were read, by number. @type {Map<number, string>} */
@@ -211,12 +224,21 @@ export class Ladder {
   /** Handed over with the last interval. @type {Kept | undefined} */
   #kept;
 
-  /** @param {{levels: readonly Rung[], mostWaiting?: number}} plan @param {ObserverTools} tools */
-  constructor({ levels, mostWaiting = MOST_WAITING }, tools) {
+  /** @param {{levels: readonly Rung[], feed?: FeedAddress | null, mostWaiting?: number}} plan @param {ObserverTools} tools */
+  constructor({ levels, feed = null, mostWaiting = MOST_WAITING }, tools) {
+    const { clock, post } = tools;
+    if (feed !== null) {
+      const onHashes = (/** @type {string[]} */ hashes) => this.#see('preconfirmed', hashes, clock.nowUs());
+      this.#feed = new FlashblockFeed(feed, { clock, onHashes, onLost: (lost) => post({ lost }) });
+    }
     this.#tools = tools;
     this.#levels = levels;
     this.#mostWaiting = mostWaiting;
     this.#tags = levels.flatMap((level) => (level === 'safe' || level === 'finalized' ? new Tag(level) : []));
+  }
+
+  async prepare() {
+    await this.#feed?.open();
   }
 
   begin() {
@@ -235,19 +257,21 @@ export class Ladder {
 
   /** @param {Sample} sample */
   operation(sample) {
-    const { intendedAtUs, acceptedAtUs, includedAtUs, endedAtUs, blockNumber } = sample;
+    const { intendedAtUs, startedAtUs, acceptedAtUs, includedAtUs, endedAtUs, blockNumber } = sample;
     const key = keyOf(sample);
     const instants = this.#instantsOf(sample, key);
-    for (const hash of sample.hashes) this.#listed.delete(hash);
+    for (const level of BEFORE_BLOCK) for (const hash of sample.hashes) this.#seen[level].delete(hash);
     // What the node has refused had reached nothing.
     if (!this.#tools.isInWindow(intendedAtUs) || (acceptedAtUs === null && !isCensored(sample))) return;
     for (const level of this.#levels) {
       const tag = this.#tags.find(({ name }) => name === level);
-      // An operation in a block can no longer be seen in the pending one.
-      const untilUs = level === 'pending' ? (includedAtUs ?? endedAtUs) : endedAtUs;
+      // An operation in a block is no longer seen before it.
+      const untilUs = isBeforeBlock(level) ? (includedAtUs ?? endedAtUs) : endedAtUs;
       const atUs = instants[level];
       if (tag !== undefined && atUs === undefined && includedAtUs !== null)
         this.#wait(tag, { number: Number(blockNumber), dueUs: intendedAtUs, includedAtUs });
+      else if (level === 'preconfirmed' && atUs === undefined && startedAtUs < (this.#feed?.sinceUs ?? 0))
+        this.#figuresOf(level).notMeasured += 1; // the feed was lost meanwhile
       else this.#record(level, (atUs ?? untilUs) - intendedAtUs, atUs !== undefined);
     }
     const reached = bitsOf(instants);
@@ -256,16 +280,30 @@ export class Ladder {
 
   /** When it reached each level for the first time. @param {Pick<Sample, 'acceptedAtUs' | 'receiptAtUs' | 'includedAtUs' | 'hashes'>} operation @param {string} key @returns {Partial<Record<Rung, number>>} */
   #instantsOf({ acceptedAtUs, receiptAtUs, includedAtUs, hashes }, key) {
-    const listed = hashes.flatMap((hash) => this.#listed.get(hash) ?? []);
     const early = this.#early.get(key);
     if (early !== undefined) this.#early.delete(key);
     return {
       ...(acceptedAtUs !== null && { accepted: acceptedAtUs }),
       ...(receiptAtUs !== null && { sync: receiptAtUs }),
-      ...(listed.length > 0 && { pending: Math.min(...listed) }),
+      ...this.#seenOf(hashes),
       ...(includedAtUs !== null && { latest: includedAtUs }),
       ...early,
     };
+  }
+
+  /** @param {readonly string[]} hashes @returns {Partial<Record<Rung, number>>} */
+  #seenOf(hashes) {
+    const seen = BEFORE_BLOCK.map((level) => [
+      level,
+      Math.min(...hashes.flatMap((hash) => this.#seen[level].get(hash) ?? [])),
+    ]);
+    return Object.fromEntries(seen.filter(([, atUs]) => atUs !== Infinity));
+  }
+
+  /** @param {typeof BEFORE_BLOCK[number]} level @param {readonly string[]} hashes @param {number} atUs */
+  #see(level, hashes, atUs) {
+    const seen = this.#seen[level];
+    for (const hash of hashes) if (!seen.has(hash) && this.#tools.isWatched(hash)) seen.set(hash, atUs);
   }
 
   /** @param {number} number of the first block @param {readonly RemovedOperation[]} removed operations in the removed blocks */
@@ -291,11 +329,11 @@ export class Ladder {
     const { live, hashes } = operation;
     const key = keyOf(operation);
     const isFollowed = live !== undefined && this.#tools.isInWindow(live.intendedAtUs);
-    const listed = hashes.some((hash) => this.#listed.has(hash)) ? bitOf('pending') : 0;
+    const seen = bitsOf(this.#seenOf(hashes));
     const accepted = isFollowed && live.acceptedAtUs !== null ? bitOf('accepted') : 0;
     const early = bitsOf(this.#early.get(key) ?? {});
     const receipt = isFollowed && live.receiptAtUs !== null ? bitOf('sync') : 0;
-    this.#reached.decide(key, status, hashes, isFollowed ? accepted | listed | early | receipt : undefined);
+    this.#reached.decide(key, status, hashes, isFollowed ? accepted | seen | early | receipt : undefined);
   }
 
   /** @param {boolean} endsInterval @returns {LadderFacts} */
@@ -311,6 +349,7 @@ export class Ladder {
   async finish() {
     const { clock } = this.#tools;
     this.#stopping.abort();
+    this.#feed?.close();
     await within(clock, LAST_READ_MS, this.#readLast(), () => {});
     const atUs = clock.nowUs();
     for (const tag of this.#tags) this.#recordAll(tag, tag.goBack(0), { atUs, isReached: false });
@@ -358,12 +397,11 @@ export class Ladder {
   }
 
   async #readPending() {
-    const { rpc, clock, isWatched } = this.#tools;
+    const { rpc, clock } = this.#tools;
     const { number, transactions } = await ask(rpc, PENDING_BLOCK, 'ladder');
     // It may be older than the block that was read meanwhile.
     if (transactions === null || (number !== null && number <= this.#newestBlock)) return;
-    const atUs = clock.nowUs();
-    for (const hash of transactions) if (!this.#listed.has(hash) && isWatched(hash)) this.#listed.set(hash, atUs);
+    this.#see('pending', transactions, clock.nowUs());
   }
 
   async #readTags() {
@@ -402,18 +440,25 @@ export class RunLadder {
   #reached = new Reached();
   /** @type {BrokenPromises | {why: string}} */
   #broken = { why: STILL_RUNNING };
+  #warnOf = /** @type {(kind: string, words: string) => void} */ (() => {});
 
-  /** @param {{levels: Rung[], lacks: Record<string, string>, asked: readonly string[]}} options lacks: why other levels are off */
+  /** @param {{levels: Rung[], lacks: Record<string, string>, asked: readonly string[], feed?: FeedAddress | null}} options lacks: why other levels are off */
   constructor(options) {
     this.#options = options;
-    this.plan = { levels: options.levels };
+    this.plan = { levels: options.levels, feed: options.feed ?? null };
   }
 
   /** @type {NonNullable<RunObserver['begin']>} */
   begin({ warnOf }) {
+    this.#warnOf = warnOf;
     const { lacks, asked } = this.#options;
     for (const [level, words] of Object.entries(lacks))
       if (asked.includes(level)) warnOf('ladder', `--ladder ${level} is off: ${words}`);
+  }
+
+  /** Of a thread. @param {{lost: string}} message */
+  message({ lost }) {
+    this.#warnOf('flashblocks', `no preconfirmations from ${lost}; operations meanwhile are not measured`);
   }
 
   /** @param {LadderFacts | undefined} facts */
@@ -505,13 +550,14 @@ function causeOf({ status, reached }) {
  * @param {Pick<Rpc, 'call' | 'display'>} rpc
  * @param {readonly string[]} asked values of --ladder
  * @param {boolean} isSync whether submissions are answered with the receipt
+ * @param {boolean} hasFeed
  * @returns {Promise<{levels: Rung[], lacks: Record<string, string>}>} lacks: why other levels are off
  */
-export async function chooseLevels(rpc, asked, isSync) {
+export async function chooseLevels(rpc, asked, isSync, hasFeed = false) {
   /** @type {Record<string, string>} */
   const lacks = {};
   /** @type {Rung[]} */
-  const levels = [isSync ? 'sync' : 'accepted', 'latest'];
+  const levels = [isSync ? 'sync' : 'accepted', 'latest', ...(hasFeed ? /** @type {const} */ (['preconfirmed']) : [])];
   for (const level of /** @type {const} */ (['pending', ...TAGS])) {
     if (!asked.includes(level) && !asked.includes('auto')) continue;
     const lack = await lackOf(rpc, level);
@@ -539,9 +585,13 @@ async function lackOf(rpc, level) {
 
 /** @type {ObserverRow} */
 export const ladder = {
-  open: async ({ network: { ladder: asked } }, { rpc, inclusion }) =>
-    asked.length === 0 || inclusion === null
-      ? null
-      : new RunLadder({ asked, ...(await chooseLevels(rpc, asked, inclusion === 'sync')) }),
+  open: async ({ network, chain: { flashblocks } }, { rpc, inclusion, clock, unlessStopped }) => {
+    const { ladder: asked, insecure, requestTimeoutMs } = network;
+    if (asked.length === 0 || inclusion === null) return null;
+    const feed = flashblocks && { url: flashblocks.href, insecure };
+    if (feed !== null) await unlessStopped(() => checkFeed(feed, clock, requestTimeoutMs));
+    const chosen = await chooseLevels(rpc, asked, inclusion === 'sync', feed !== null);
+    return new RunLadder({ asked, feed, ...chosen });
+  },
   observe: (plan, tools) => new Ladder(plan, tools),
 };

@@ -3,7 +3,7 @@ import { isBusy } from '../chain/refusals.js';
 import { RpcError, UsageError } from '../errors.js';
 import { DEPTH } from '../stats/observed.js';
 import { merge } from '../stats/merge.js';
-import { digits } from '../text.js';
+import { counted, digits } from '../text.js';
 
 /**
  * --pool-target and --max-base-fee: what is due depends on the chain. This is the side of the run, which looks at the pool
@@ -146,7 +146,7 @@ export class Pace {
     if (this.#pausedAtUs !== null && clock.nowUs() - this.#pausedSinceUs >= LONG_MS * 1000)
       return `the base fee is ${gwei(this.#baseFeeWei)}, and --max-base-fee is ${gwei(maxBaseFeeWei)}`;
     if (target === null || samples === 0 || min <= (1 + NEAR) * target) return null;
-    return `the pool has ${min} transactions or more, and --pool-target is ${target}`;
+    return `the pool has ${counted(min, 'transaction')} or more, and --pool-target is ${target}`;
   }
 
   /** @returns {ReturnType<RunObserver['describe']>} */

@@ -19,9 +19,14 @@ const BOUND_BYTES = 16 * 1024 * 1024;
 /** Time limit for writing the rest at the end. */
 const PATIENCE_MS = 5000;
 
+/** Errors that pass when somebody makes room, and the time until the write is tried again. */
+const FULL = Object.freeze(['ENOSPC', 'EDQUOT']);
+const RETRY_MS = 500;
+
 /**
  * A file that grows line by line during the load without slowing it; with .gz at the end of its name it is compressed.
- * Waiting data is bounded: lines beyond the bound are dropped, and all lines after a failed write.
+ * Waiting data is bounded: lines beyond the bound are dropped, and all lines after a failed write. On a full disk lines
+ * wait until there is room.
  */
 export class BoundedFile {
   #text = '';
@@ -37,8 +42,17 @@ export class BoundedFile {
   /** Why nothing more can be written. @type {OutputError | null} */
   #error = null;
 
-  /** @param {string} file @param {{isLossAnError?: boolean, boundBytes?: number, patienceMs?: number}} [limits] isLossAnError: otherwise missing lines are counted */
-  constructor(file, { isLossAnError = false, boundBytes = BOUND_BYTES, patienceMs = PATIENCE_MS } = {}) {
+  #hasWarned = false;
+  #warn;
+
+  /**
+   * @param {string} file
+   * @param {{isLossAnError?: boolean, boundBytes?: number, patienceMs?: number, warn?: (words: string) => void}} [limits] isLossAnError: otherwise missing lines
+   *   are counted; warn: called at most once
+   */
+  constructor(file, limits = {}) {
+    const { isLossAnError = false, boundBytes = BOUND_BYTES, patienceMs = PATIENCE_MS, warn = () => {} } = limits;
+    this.#warn = warn;
     this.file = file;
     this.isLossAnError = isLossAnError;
     this.boundBytes = boundBytes;
@@ -53,7 +67,7 @@ export class BoundedFile {
   /** Empties the file. @param {string} header */
   begin(header) {
     // Without writev() a failed write loses one piece, not all that wait.
-    const target = createWriteStream(this.file, { mode: FILE_MODE, fs: { open, write, close } });
+    const target = createWriteStream(this.file, { mode: FILE_MODE, fs: { open, write: this.#write, close } });
     const gzip = this.file.endsWith('.gz') ? createGzip({ level: 1, flush: constants.Z_SYNC_FLUSH }) : null;
     this.#stream = gzip ?? target;
     this.#ended = (gzip === null ? finished(target) : pipeline(gzip, target)).catch((error) => {
@@ -62,6 +76,20 @@ export class BoundedFile {
     });
     this.#stream.write(header);
   }
+
+  /** As fs.write(), but where the disk is full it waits for room until the file is closed. @param {any[]} args */
+  #write = (...args) => {
+    const [callback] = args.slice(-1);
+    /** @param {NodeJS.ErrnoException | null} error @param {...unknown} written */
+    const done = (error, ...written) => {
+      if (this.#closing !== null || !FULL.includes(error?.code ?? '')) return callback(error, ...written);
+      const { message } = cannotWrite(this.file, error);
+      if (!this.#hasWarned) this.#warn(`${message}; lines wait until there is room`);
+      this.#hasWarned = true;
+      setTimeout(() => this.#write(...args), RETRY_MS);
+    };
+    Reflect.apply(write, null, [...args.slice(0, -1), done]);
+  };
 
   /** @param {string} line with its end */
   add(line) {

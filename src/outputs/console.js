@@ -176,6 +176,8 @@ function liveText({ phase, elapsedMs, lengthMs, verified, inFlight, tps }, isPla
 /** Time until the first line of a long step without a terminal, and between such lines. */
 const FIRST_LINE_MS = 2000;
 const LINE_EVERY_MS = 10_000;
+/** A line that says nothing new only shows that stress is alive. */
+const SAME_LINE_EVERY_MS = 60_000;
 
 /** Time between two updates of a bar. */
 const BAR_EVERY_US = 100_000;
@@ -190,11 +192,13 @@ const BAR_WIDTH = 30;
 export function createProgress({ stream, status, clock, isQuiet }) {
   let [label, done, all, shownUs] = ['', 0, 0, -Infinity];
   let cancel = () => {};
-  /** @param {number} ms */
-  const sayAfter = (ms) => {
+  /** @param {number} ms @param {string} [said] the last line @param {number} [silentMs] since it */
+  const sayAfter = (ms, said = '', silentMs = 0) => {
     cancel = clock.after(() => {
-      stream.offer(printable(`${label}: ${count(done)} of ${count(all)}`));
-      sayAfter(LINE_EVERY_MS);
+      const text = printable(`${label}: ${count(done)} of ${count(all)}`);
+      const isDue = text !== said || silentMs + ms >= SAME_LINE_EVERY_MS;
+      if (isDue) stream.offer(text);
+      sayAfter(LINE_EVERY_MS, text, isDue ? 0 : silentMs + ms);
     }, ms);
   };
   const stop = () => {

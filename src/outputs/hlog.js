@@ -2,6 +2,7 @@ import * as hdr from 'hdr-histogram-js';
 import { STAGES } from '../stats/figures.js';
 import { recordedValues } from '../stats/histogram.js';
 import { BoundedFile } from './bounded-file.js';
+import { warnBy } from './log.js';
 
 /**
  * @import { Output, OutputOptions } from '../contracts/output.d.ts'
@@ -18,8 +19,8 @@ const NS_PER_MS = 1e6;
  * @param {OutputOptions} options
  * @returns {Output}
  */
-export function createHlogOutput({ hlog }) {
-  const file = new BoundedFile(/** @type {string} */ (hlog), { isLossAnError: true });
+export function createHlogOutput(options) {
+  const file = new BoundedFile(/** @type {string} */ (options.hlog), { isLossAnError: true, warn: warnBy(options) });
   const writer = new hdr.HistogramLogWriter((text) => file.add(text));
   /** @param {IntervalRow} row @param {DistributionJson} distribution @param {string} tag */
   const line = ({ startMs, endMs }, distribution, tag) =>

@@ -1,7 +1,7 @@
 import { EXIT } from '../errors.js';
 import { writeFileAtomically } from '../files.js';
 import { auditResult } from '../stats/audit-result.js';
-import { auditTable } from './run-facts.js';
+import { auditTable, speedText } from './run-facts.js';
 import { measuredText } from './run-tables.js';
 
 /**
@@ -10,9 +10,11 @@ import { measuredText } from './run-tables.js';
  */
 
 /**
- * The JUnit file: one test case per threshold, one for the audit and one for the run.
+ * The JUnit file: one test case per threshold, one for the audit and one for the run. Their output is what was measured,
+ * which CI servers show of passed cases as well.
  *
  * @typedef {{kind: 'failure' | 'skipped', words: string} | null} Trouble null: it passed
+ * @typedef {{group: string, name: string, trouble: Trouble, output?: string}} Case
  */
 
 /** What the schema of Ant's JUnit task needs (github.com/windyroad/JUnit-Schema). */
@@ -29,17 +31,18 @@ export function junitText(run) {
     ...run.thresholds.map((result) => ({
       group: 'thresholds',
       name: result.expression,
-      trouble: thresholdTrouble(result),
+      trouble: result.passed ? null : failure(measuredWords(result)),
+      output: measuredWords(result),
     })),
-    { group: 'audit', name: 'audit', trouble: auditTrouble(run) },
-    { group: 'run', name: 'run', trouble: runTrouble(run) },
+    { group: 'audit', name: 'audit', trouble: auditTrouble(run), output: auditText(run) },
+    { group: 'run', name: 'run', trouble: runTrouble(run), output: speedText(run) },
   ];
   const seconds = (Date.parse(run.endedAt) - Date.parse(run.startedAt)) / 1000;
   return suiteText(cases, { startedAt: run.startedAt, seconds });
 }
 
 /**
- * @param {ReadonlyArray<{group: string, name: string, trouble: Trouble}>} cases
+ * @param {readonly Case[]} cases
  * @param {{startedAt: string, seconds: number}} times
  */
 export function suiteText(cases, { startedAt, seconds }) {
@@ -56,27 +59,32 @@ export function suiteText(cases, { startedAt, seconds }) {
     timestamp: startedAt.slice(0, 'yyyy-mm-ddThh:mm:ss'.length),
     hostname: 'localhost',
   });
-  const lines = cases.map(({ group, name, trouble }) => {
-    const head = `  <testcase${attributes({ classname: `stress.${group}`, name, time: '0' })}`;
-    return trouble === null
-      ? `${head}/>`
-      : `${head}><${trouble.kind}${attributes({ message: trouble.words, ...TYPES[trouble.kind] })}/></testcase>`;
+  const lines = cases.map(({ group, name, trouble, output = '' }) => {
+    const head = `  <testcase${attributes({ classname: `stress.${group}`, name, time: '0' })}>`;
+    const fault = trouble && `<${trouble.kind}${attributes({ message: trouble.words, ...TYPES[trouble.kind] })}/>`;
+    const isSaid = output === '' || output === trouble?.words;
+    return `${head}${fault ?? ''}${isSaid ? '' : `<system-out>${escaped(output)}</system-out>`}</testcase>`;
   });
   const body = ['  <properties/>', ...lines, '  <system-out/>', '  <system-err/>'];
   return ['<?xml version="1.0" encoding="UTF-8"?>', `<testsuite${suite}>`, ...body, '</testsuite>', ''].join('\n');
 }
 
-/** @param {ThresholdResult} result @returns {Trouble} */
-function thresholdTrouble(result) {
-  return result.passed ? null : failure(`${result.figure}: ${measuredText(result)} (${result.expression})`);
+/** The value and its limit. @param {ThresholdResult} result */
+function measuredWords(result) {
+  return `${result.figure}: ${measuredText(result)} (${result.expression})`;
+}
+
+/** @param {RunFile} run */
+function auditText(run) {
+  const { rows, notes } = auditTable(run);
+  return [rows[0][1], ...notes].join('; ');
 }
 
 /** @param {RunFile} run @returns {Trouble} */
 function auditTrouble(run) {
   const result = auditResult(run);
   if (result === 'exact') return null;
-  const { rows, notes } = auditTable(run);
-  return { kind: result === 'not_exact' ? 'failure' : 'skipped', words: [rows[0][1], ...notes].join('; ') };
+  return { kind: result === 'not_exact' ? 'failure' : 'skipped', words: auditText(run) };
 }
 
 /** Failures that the other cases do not cover. @param {RunFile} run @returns {Trouble} */

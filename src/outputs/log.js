@@ -45,6 +45,11 @@ export function createLog({ logLevel, logFormat = 'text', logFile, quiet, hasScr
   };
 }
 
+/** For an output that warns at most a few times. @param {Parameters<typeof createLog>[0]} options */
+export function warnBy(options) {
+  return (/** @type {string} */ words) => createLog(options).warn(words);
+}
+
 /** @param {string} name */
 function openLogFile(name) {
   try {

@@ -1,7 +1,9 @@
 import { appendFileSync } from 'node:fs';
 import { cannotWrite, writeFileAtomically } from '../files.js';
 import { auditResult } from '../stats/audit-result.js';
-import { count, printable, seconds } from '../text.js';
+import { placeOf } from '../stats/run-file.js';
+import { isPlain } from '../stats/sample.js';
+import { counted, printable, seconds } from '../text.js';
 import { endText, runTables } from './summary.js';
 import { namedColumns, wordColumns } from './table.js';
 
@@ -38,8 +40,8 @@ export function runMarkdown(run) {
   const { window, warnings, end, config, environment } = run;
   const title = bold(`stress ${resultWords(run)}`);
   if (end === 'set_up_failed') return markdownOf([title, ...warnings.map(escaped)]);
-  const { endpoint, clientVersion } = environment;
-  const load = `${count(config.threads)} wallets, ${seconds(window.durationMs)}, ${clientVersion ?? 'a node'} at ${endpoint}`;
+  const noun = isPlain(run) ? 'user' : 'wallet';
+  const load = `${counted(config.threads, noun)}, ${seconds(window.durationMs)}, ${environment.clientVersion ?? 'a node'} at ${placeOf(run)}`;
   const tables = runTables(run);
   const limit = tables.filter(({ id }) => id === 'limit');
   return markdownOf([title, ...[...new Set([...limit, ...tables])].map(markdownTable), escaped(load)]);
@@ -49,7 +51,7 @@ export function runMarkdown(run) {
 function resultWords(run) {
   const { exitCode, thresholds } = run;
   const failed = thresholds.filter(({ passed }) => !passed).map(({ expression }) => expression);
-  if (exitCode === 0) return `passed${thresholds.length === 0 ? '' : `: ${thresholds.length} thresholds`}`;
+  if (exitCode === 0) return `passed${thresholds.length === 0 ? '' : `: ${counted(thresholds.length, 'threshold')}`}`;
   const why =
     failed.length > 0 ? failed.join(', ') : auditResult(run) === 'not_exact' ? 'the audit is not exact' : endText(run);
   return `failed (exit code ${exitCode}): ${why}`;

@@ -2,7 +2,7 @@ import { Agent, request } from 'undici';
 import { displayUrl, secretsOf } from '../chain/rpc.js';
 import { createClock, within } from '../clock.js';
 import { UsageError, oneLine, withoutKeys } from '../errors.js';
-import { createLog } from './log.js';
+import { createLog, warnBy } from './log.js';
 import { BUCKETS, FAMILIES, LABEL_NAMES, PrometheusState, labelsOf } from './prometheus.js';
 
 /**
@@ -16,7 +16,7 @@ import { BUCKETS, FAMILIES, LABEL_NAMES, PrometheusState, labelsOf } from './pro
  * @typedef {{name: string} & Record<string, any>} Metric as OTLP has it
  * @typedef {{status: number, retryAfter?: string, text: string}} Answer
  * @typedef {(body: string, signal: AbortSignal) => Promise<Answer>} Post
- * @typedef {{clock?: Clock, post?: Post, warn?: (text: string) => void}} Tools of tests
+ * @typedef {{clock?: Clock, post?: Post, warn?: (text: string) => void, complain?: (text: string) => void}} Tools of tests
  */
 
 const MOST_LABELS = 16;
@@ -185,7 +185,8 @@ class PushQueue {
       }
       const mayRepeat = status === null || status === 408 || status === 429 || status >= 500;
       if (!mayRepeat || (tries === MOST_TRIES && !isLast) || signal.aborted) return why;
-      const askedMs = Number(retryAfter) * 1000;
+      // Seconds, or a date.
+      const askedMs = Number(retryAfter) * 1000 || Date.parse(retryAfter) - this.tools.clock.wallMs();
       // The last one is repeated until its time is over.
       const waitMs = askedMs > 0 ? askedMs : FIRST_WAIT_MS * (isLast ? 1 : 2 ** (tries - 1));
       await this.tools.clock.sleep(Math.min(waitMs, LONGEST_WAIT_MS), signal);
@@ -251,7 +252,7 @@ export function createPushOutput(options, headers = {}, { clock = createClock(),
     throw new UsageError(`--label must have another name than ${reserved}, which Prometheus or stress sets`);
   const twice = labels.find(([name, value]) => own[name] !== value);
   if (twice !== undefined) throw new UsageError(`--label ${twice[0]} has two values: give it once`);
-  const { warn = (/** @type {string} */ text) => createLog(options).warn(text) } = tools;
+  const { warn = warnBy(options), complain = (/** @type {string} */ words) => createLog(options).error(words) } = tools;
   const common = labelsOf(instance);
   const id = Object.values(common).join('/');
   const attributes = attributesOf({ 'service.name': 'stress', ...(id !== '' && { 'service.instance.id': id }) });
@@ -305,7 +306,8 @@ export function createPushOutput(options, headers = {}, { clock = createClock(),
       const { made, arrived, hasLast, why } = queue;
       if (made === arrived) return;
       const end = hasLast ? 'and the final figures arrived' : 'that of the final figures too';
-      warn(`${made - arrived} of ${made} pushes to ${shown} failed, ${end}: ${why}`);
+      // With --quiet the user would miss that figures are lost.
+      (hasLast ? warn : complain)(`${made - arrived} of ${made} pushes to ${shown} failed, ${end}: ${why}`);
     },
   };
 }

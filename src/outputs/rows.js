@@ -1,5 +1,6 @@
 import { OutputError } from '../errors.js';
 import { BoundedFile } from './bounded-file.js';
+import { warnBy } from './log.js';
 import { stdout } from './streams.js';
 
 /**
@@ -91,8 +92,8 @@ const SAMPLE_COLUMNS = Object.freeze(
  * @param {OutputOptions} options
  * @returns {Output}
  */
-export function createSamplesOutput({ samples }) {
-  const file = new RowFile(/** @type {string} */ (samples), SAMPLE_COLUMNS);
+export function createSamplesOutput(options) {
+  const file = new RowFile(/** @type {string} */ (options.samples), SAMPLE_COLUMNS, { warn: warnBy(options) });
   let startUs = 0;
   /** @param {number | null} atUs */
   const since = (atUs) => (atUs === null ? null : atUs - startUs);
@@ -119,8 +120,9 @@ const BLOCK_COLUMNS = Object.freeze(
 );
 
 /** A row per block of the load and the drain. @param {OutputOptions} options @returns {Output} */
-export function createBlocksOutput({ blocks }) {
-  const file = new RowFile(/** @type {string} */ (blocks), BLOCK_COLUMNS, { isLossAnError: true });
+export function createBlocksOutput(options) {
+  const limits = { isLossAnError: true, warn: warnBy(options) };
+  const file = new RowFile(/** @type {string} */ (options.blocks), BLOCK_COLUMNS, limits);
   return {
     ...file.members,
     begin: () => file.beginRows(),
@@ -134,13 +136,14 @@ const BOUND_CHARS = 1 << 24;
 
 /**
  * Each interval as a line of JSON, with the members of `intervals` in the run file.
- * @param {Pick<OutputOptions, 'intervals'>} options
+ * @param {OutputOptions} options
  * @param {typeof stdout} [stream]
  * @returns {Output}
  */
-export function createIntervalsOutput({ intervals }, stream = stdout) {
-  if (intervals !== '-') {
-    const file = new BoundedFile(/** @type {string} */ (intervals), { isLossAnError: true });
+export function createIntervalsOutput(options, stream = stdout) {
+  if (options.intervals !== '-') {
+    const limits = { isLossAnError: true, warn: warnBy(options) };
+    const file = new BoundedFile(/** @type {string} */ (options.intervals), limits);
     const interval = (/** @type {IntervalRow} */ row) => {
       file.add(`${JSON.stringify(row)}\n`);
       file.cut();

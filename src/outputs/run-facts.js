@@ -42,7 +42,7 @@ export function mergeTable({ merged }) {
     ...labelled(
       'superseded',
       listed(superseded, ({ index, attempt, verified }) => {
-        return `instance ${index}, attempt ${attempt}: its ${count(verified)} verified operations are in no figure`;
+        return `instance ${index}, attempt ${attempt}: no figure has its ${counted(verified, 'verified operation')}`;
       }),
     ),
     ...labelled(
@@ -79,7 +79,7 @@ function unresolvedText({ index, offset, threads, inFlight, lastKnownAt }) {
   const what =
     lastKnownAt === null
       ? 'MISSING: nothing is known of it'
-      : `PARTIAL: ${count(inFlight)} operations in flight at ${lastKnownAt}; the outcome of these and of later ones is unknown`;
+      : `PARTIAL: ${counted(inFlight, 'operation')} in flight at ${lastKnownAt}; the outcome of these and of later ones is unknown`;
   return `${who}wallets ${offset}..${offset + threads - 1}: ${what}`;
 }
 
@@ -124,7 +124,8 @@ function replayText(run) {
   const { requests, order, calls } = /** @type {any} */ (run.environment.workload);
   if (requests === undefined) return null;
   const differences = figureOf('differences')?.read(run) ?? null;
-  const compared = differences === null ? '' : `; ${counted(differences, 'difference')} from --check-rpc`;
+  const compared =
+    differences === null ? '' : `; ${counted(differences, 'difference')} from --check-rpc${differentText(run)}`;
   const passes = digits(run.counts.started / requests);
   const noun = passes === '1' ? 'pass' : 'passes';
   return `${counted(requests, 'request')} of ${calls} in ${order} order, ${passes} ${noun}${compared}`;
@@ -133,11 +134,27 @@ function replayText(run) {
 /** Between a difference and the two commands that show it. */
 const COMMAND = /; (?=curl -s )/;
 
+/** Differences by request; older run files have one of each method. @param {Pick<RunFile, 'failureWords'>} run */
+function differentRequests({ failureWords }) {
+  return Object.entries(failureWords).flatMap(([key, text]) => {
+    const [, method, where] = /^answers_differ of ([^,]+)(?:, (.*))?$/.exec(key) ?? [];
+    return method === undefined ? [] : [{ method, where, text }];
+  });
+}
+
+/** How many of the recorded requests differ: one of them may be sent again and again. @param {RunFile} run */
+function differentText(run) {
+  const found = differentRequests(run);
+  if (found.length === 0 || found.some(({ where }) => where === undefined)) return '';
+  // Those above a limit have a common key.
+  return `, of ${counted(found.length, 'request')}${run.failureWords.answers_differ === undefined ? '' : ' or more'}`;
+}
+
 /** The first difference from --check-rpc of each method. @param {RunFile} run @returns {Table} */
-export function differencesTable({ failureWords }) {
-  const prefix = 'answers_differ of ';
-  const found = Object.entries(failureWords).filter(([key]) => key.startsWith(prefix));
-  const all = found.map(([key, text]) => [key.slice(prefix.length), ...text.split(COMMAND)]);
+export function differencesTable(run) {
+  const found = differentRequests(run);
+  const first = found.filter(({ method }, i) => found.findIndex((one) => one.method === method) === i);
+  const all = first.map(({ method, text }) => [method, ...text.split(COMMAND)]);
   const rows = all.map(([method, words]) => [method, words]);
   const commands = all.flatMap(([, , ...lines]) => lines);
   return tableOf('differences', 'Different answers', ['', 'the first of each method'], rows, commands);
@@ -233,8 +250,7 @@ function stormText({ generator: { storm }, config: { nonceOrder } }) {
 function reorgsText({ reorgs }) {
   const { count: times, deepest, operations } = reorgs;
   return (
-    times > 0 &&
-    `${count(times)}, ${count(deepest)} blocks deep at most; ${count(operations)} operations were in these blocks`
+    times > 0 && `${count(times)}, ${counted(deepest, 'block')} deep at most, with ${counted(operations, 'operation')}`
   );
 }
 
@@ -365,7 +381,7 @@ export function consistencyTable({ consistency, unmeasured }) {
   const checks = made.reduce((sum, times) => sum + times, 0);
   const behind = Object.entries(lag).filter(([, { blocks }]) => blocks > 0);
   return table(
-    [['consistency', `${count(checks)} checks of ${made.length} kinds, ${result}`]],
+    [['consistency', `${counted(checks, 'check')} of ${counted(made.length, 'kind')}, ${result}`]],
     [
       ...found.map(
         ([
@@ -379,7 +395,7 @@ export function consistencyTable({ consistency, unmeasured }) {
         },
       ),
       ...behind.map(([endpoint, { blocks, ms }]) => {
-        return `behind: ${endpoint}, by ${count(blocks)} blocks and ${seconds(ms)} at most`;
+        return `behind: ${endpoint}, by ${counted(blocks, 'block')} and ${seconds(ms)} at most`;
       }),
       ...Object.entries(off).map(([kind, why]) => `not checked: ${kind} (${why})`),
     ],

@@ -142,7 +142,7 @@ export function latencyTable(run) {
   if (rates.askedPerSecond === null) parts.pop();
   for (const { name, label, isOfCalls } of STAGES)
     if ((isOfCalls || !isPlain(run)) && stages[name] !== undefined) parts.push([`  ${label}`, stages[name]]);
-  const words = `${count(censored.count)} of ${count(latency.total.count)} operations got no good answer in time`;
+  const words = `${count(censored.count)} of ${counted(latency.total.count, 'operation')} got no good answer in time`;
   const rows = parts.map(([name, json, others]) => [name, ...boundedMs(json, others, names)]);
   const notes =
     censored.count === 0 ? [] : [`${words}: figures with >= are lower bounds; stages leave these operations out`];
@@ -241,8 +241,8 @@ export function instancesTable(run) {
   });
   const columns = ['', 'wallets', 'began', 'window', words.verified, 'failed', words.tps, 'audit', 'host'];
   const more = all.length - INSTANCES_SHOWN;
-  const notes = more > 0 ? [`... and ${count(more)} more instances`] : [];
-  return tableOf('all-instances', `${count(all.length)} instances`, columns, rows, notes);
+  const notes = more > 0 ? [`... and ${counted(more, 'more instance')}`] : [];
+  return tableOf('all-instances', counted(all.length, 'instance'), columns, rows, notes);
 }
 
 /** @param {MergedInstance} instance */

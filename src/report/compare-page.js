@@ -1,7 +1,7 @@
 import { compareResult, sideNames, sideWords } from '../studies/compare-text.js';
 import { metricOf } from '../studies/metrics.js';
 import { chartBox, latencyCharts, rounded, sentence } from './charts.js';
-import { quantity } from '../text.js';
+import { counted, quantity } from '../text.js';
 import { html, list, renderPage, section } from './html.js';
 import { badBadge, badge, headline, listSection, minuteOf, note, passedBadge, tableSection } from './sections.js';
 
@@ -86,7 +86,7 @@ function runsChart(comparison) {
     summary:
       method.pairs === null
         ? order
-        : `${order} The candidate was higher in ${higher} of ${method.pairs} pairs, lower in ${lower}.`,
+        : `${order} The candidate was higher in ${higher} of ${counted(method.pairs, 'pair')}, lower in ${lower}.`,
     isWide: true,
     unit: suffix,
     xLabel: 'run',

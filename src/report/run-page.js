@@ -5,6 +5,7 @@ import { endText, runTables } from '../outputs/summary.js';
 import { tableOf } from '../outputs/table.js';
 import { auditResult } from '../stats/audit-result.js';
 import { figureOf } from '../stats/figures.js';
+import { placeOf } from '../stats/run-file.js';
 import { isPlain } from '../stats/sample.js';
 import { LIMIT_WORDS, judge } from '../stats/verdict.js';
 import { capital, chartBox, panelsFigure, sentence } from './charts.js';
@@ -41,8 +42,7 @@ import {
 export function runPage(run, live) {
   const { config, environment, startedAt } = run;
   const data = runData(run);
-  const endpoint = environment.embeddedChain === true ? 'the embedded chain' : environment.endpoint;
-  const where = endpoint === undefined || endpoint === null ? '' : ` on ${endpoint}`;
+  const where = environment.endpoint == null ? '' : ` on ${placeOf(run)}`;
   const noun = isPlain(run) ? 'user' : 'wallet';
   const wallets = typeof config.threads === 'number' ? `${counted(config.threads, noun)}, ` : '';
   return renderPage({

@@ -3,9 +3,10 @@ import { auditWord, latencyTable, overviewTable } from '../outputs/run-tables.js
 import { tableOf } from '../outputs/table.js';
 import { auditResult } from '../stats/audit-result.js';
 import { censoredOf } from '../stats/figures.js';
+import { placeOf } from '../stats/run-file.js';
 import { countedWords, isPlain } from '../stats/sample.js';
 import { settingsOf } from '../studies/metrics.js';
-import { digits, numbered, seconds } from '../text.js';
+import { counted, digits, numbered, seconds } from '../text.js';
 import { LOOKS, capital, chartBox, latencyCharts, middle, rounded } from './charts.js';
 import { html, renderPage, section } from './html.js';
 import { badge, note, tableSection } from './sections.js';
@@ -71,8 +72,9 @@ const MAX_TEXT = 60;
 /** What differs in options and environments, a column each. @param {NamedRun[]} runs @param {ReadonlySet<string>} mayDiffer */
 function differencesSection(runs, mayDiffer) {
   const facts = runs.map(({ run }) => {
-    const { endpoint, clientVersion: node, stress } = run.environment;
-    return /** @type {Record<string, unknown>} */ ({ ...settingsOf(run, mayDiffer), endpoint, node, stress });
+    const { clientVersion: node, stress } = run.environment;
+    const facts = { ...settingsOf(run, mayDiffer), endpoint: placeOf(run), node, stress };
+    return /** @type {Record<string, unknown>} */ (facts);
   });
   const textOf = (/** @type {unknown} */ value) => {
     if (value === undefined || value === null) return '-';
@@ -105,7 +107,7 @@ export function renderRuns(given, mayDiffer) {
   const charts = [tpsChart(drawn), ...latencies(drawn)];
   const minutes = runs.map(({ run }) => run.startedAt.slice(0, 16).replace('T', ' ')).sort();
   return renderPage({
-    title: `${runs.length} runs, ${[...new Set([minutes[0], minutes.at(-1)])].join(' to ')} UTC`,
+    title: `${counted(runs.length, 'run')}, ${[...new Set([minutes[0], minutes.at(-1)])].join(' to ')} UTC`,
     verdict: verdict(runs),
     badges: badges(runs),
     main: html`${tableSection(

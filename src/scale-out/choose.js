@@ -156,7 +156,7 @@ function expectedOf(headers, expect) {
   if (beyond !== undefined)
     throw new InputError(`${beyond.name} is beyond the ${counted(expected, 'instance')} that there must be`);
   if (headers.length > expected)
-    throw new InputError(`there are ${headers.length} instances, and ${expected} were expected (--expect)`);
+    throw new InputError(`${counted(headers.length, 'instance')} found, ${expected} expected (--expect)`);
   return expected;
 }
 

@@ -307,7 +307,7 @@ export function commonVerdict(verdicts) {
   const evidence = verdicts.find((one) => one?.name === most)?.evidence;
   return {
     name: most,
-    evidence: `reported by ${timesOf(most)} of ${verdicts.length} instances${others.join('')}${without}; the first: ${evidence}`,
+    evidence: `reported by ${timesOf(most)} of ${counted(verdicts.length, 'instance')}${others.join('')}${without}; the first: ${evidence}`,
   };
 }
 

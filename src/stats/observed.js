@@ -56,7 +56,16 @@ export function dueMs(durationMs, { pace }) {
 /** Their members of the row of an interval. */
 export const OF_ROW = {
   violations: { each: onPage(sum, 'stress_violations_total', 'Contradictions found by --check, by code'), tag: 'code' },
-  pace: { members: { pausedMs: sumOrMax, depth: knownOf((a, b) => merge(DEPTH, a, b)) } },
+  pace: {
+    members: {
+      pausedMs: onPage(
+        sumOrMax,
+        'stress_pace_paused_seconds_total',
+        'Time for which --max-base-fee held operations back',
+      ),
+      depth: knownOf((a, b) => merge(DEPTH, a, b)),
+    },
+  },
 };
 
 /** Operations not in the chain are not known of an instance without an audit. */

@@ -5,7 +5,7 @@ import { STAGES } from './figures.js';
 import { Distribution } from './histogram.js';
 import { dueMs } from './observed.js';
 import { groupJson, probesOf, stagesOf } from './stats.js';
-import { milliseconds } from '../text.js';
+import { counted, milliseconds } from '../text.js';
 import { checkThresholds, thresholdExit } from './thresholds.js';
 import { judge } from './verdict.js';
 
@@ -55,6 +55,11 @@ const DEFINITIONS = Object.freeze({
 });
 
 export const RUN_SCHEMA = 'evm-stress/run@1';
+
+/** The endpoint, for readers: each embedded chain has another port, which is gone with the run. @param {Pick<RunFile, 'environment'>} run */
+export function placeOf({ environment: { embeddedChain, endpoint } }) {
+  return embeddedChain === true ? 'the embedded chain' : endpoint;
+}
 
 const NOT_JUDGED = 'no operation was due in the window';
 
@@ -110,7 +115,7 @@ function warningsOf(run) {
   return [
     ...run.warnings,
     ...words,
-    ...((samplesDropped ?? 0) === 0 ? [] : [`${samplesDropped} samples were dropped: the disk could not follow`]),
+    ...((samplesDropped ?? 0) === 0 ? [] : [`${counted(samplesDropped, 'sample')} dropped: the disk could not follow`]),
   ];
 }
 

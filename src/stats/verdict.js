@@ -26,6 +26,8 @@ const NOTED = 0.1;
 const MARGIN = 1.2;
 /** Share of --pool-target from which on the pool counts as kept. */
 const DEEP = 0.8;
+/** Share of the cores for generator and node from which on more operations at once would wait for a CPU. */
+const BUSY_MACHINE = 0.8;
 /** Share of a core from which on the node may be the limit. */
 const BUSY_NODE = 0.9;
 
@@ -42,7 +44,7 @@ const ROWS = Object.freeze([
     when: (f) =>
       f.empty > 0 && (f.empty >= 0.25 * f.wallets || f.run.end === 'no_wallets' || f.run.counts.verified === 0),
     evidence: (f) =>
-      `${whole(f.empty)} of ${whole(f.wallets)} wallets had too little left for a transaction (insufficient_funds ${whole(f.run.failures.insufficient_funds)})`,
+      `${whole(f.empty)} of ${counted(f.wallets, 'wallet')} had too little left for a transaction (insufficient_funds ${whole(f.run.failures.insufficient_funds)})`,
     advice: ({ run }) =>
       run.refills === undefined ? 'raise --fund-amount' : 'pay the funder more, or raise --refill-below',
   },
@@ -50,7 +52,7 @@ const ROWS = Object.freeze([
     name: 'port-bound',
     when: (f) =>
       f.portless > 0 && (f.portless >= RELEVANT * f.run.counts.started || (f.hasFewPorts && f.pausedShare > PAUSED)),
-    evidence: (f) => `${whole(f.portless)} operations failed because no local port was left for their connection`,
+    evidence: (f) => `${counted(f.portless, 'operation')} failed because no local port was left for their connection`,
   },
   {
     name: 'endpoint-limited',
@@ -75,7 +77,7 @@ const ROWS = Object.freeze([
   node(
     (f) => f.isFull,
     (f) =>
-      `${whole(f.run.blocks.full ?? 0)} of ${whole(f.run.blocks.count)} blocks had no room for another transaction (${percent(f.fullness ?? 0)} of the gas limit was used)`,
+      `${whole(f.run.blocks.full ?? 0)} of ${counted(f.run.blocks.count, 'block')} had no room for another transaction (${percent(f.fullness ?? 0)} of the gas limit was used)`,
   ),
   // Most of the time users wait neither for the node nor for the generator.
   {
@@ -146,14 +148,13 @@ const ROWS = Object.freeze([
   concurrency(
     (f) => f.isDropping && f.p50Us - f.waitUs <= nearFastestUs(f),
     ({ run: { window }, fastestUs }) =>
-      `minimum ${milliseconds(fastestUs)}; ${whole(window.counts.dropped)} of ${whole(window.counts.scheduled)} operations were dropped because no wallet was idle`,
+      `minimum ${milliseconds(fastestUs)}; ${whole(window.counts.dropped)} of ${counted(window.counts.scheduled, 'operation')} were dropped because no wallet was idle`,
   ),
   {
     name: 'unknown',
     when: () => true,
     evidence: (f) => seen(f).join(', '),
-    advice: ({ asked, cores, noun }) =>
-      `to find the limit, try ${asked === null ? `twice the ${noun} (-t)` : 'a lower rate'}${cores === null ? ', or give the process of the node (--node-pid)' : ''}`,
+    advice: (f) => `to find the limit, ${unknownAdvice(f)}`,
   },
 ]);
 
@@ -165,19 +166,42 @@ function node(when, words) {
   return { name: 'node-bound', when, evidence: (f) => `${words(f)}${f.asked === null ? '' : inWindow(f)}` };
 }
 
+/** @param {Facts} facts */
+function unknownAdvice(facts) {
+  const { asked, cores, noun, isDropping } = facts;
+  // More operations at once would wait for the same CPU.
+  if (isCpuShort(facts)) return ownCpu(facts);
+  const needed = isDropping ? `${moreAtOnce(facts)} at this latency` : null;
+  const load =
+    asked === null ? `try twice the ${noun} (-t)` : [needed, 'try a lower rate'].filter(Boolean).join('; or ');
+  return `${load}${cores === null ? ', or give the process of the node (--node-pid)' : ''}`;
+}
+
+/** @param {Facts} facts */
+function isCpuShort({ waitedShare }) {
+  return waitedShare >= NOTED;
+}
+
+/** @param {Facts} facts */
+function ownCpu({ isLocal }) {
+  return `give the generator a CPU of its own: stop other programs${isLocal ? ', or run the node on another machine' : ''}`;
+}
+
 /** @param {Row['when']} when @param {Row['evidence']} words @returns {Row} */
 function generator(when, words) {
   // Late timers alone do not show the cause; the scheduler's figures do (Linux only).
   const noCpu = (/** @type {Facts} */ { waitedShare }) =>
     waitedShare < NOTED ? '' : `: it waited for a CPU ${percent(waitedShare)} of the time`;
-  return { name: 'generator-bound', when, evidence: (f) => `${words(f)}${noCpu(f)}` };
+  const advice = (/** @type {Facts} */ f) => (isCpuShort(f) ? ownCpu(f) : 'try more --workers, or a faster machine');
+  return { name: 'generator-bound', when, evidence: (f) => `${words(f)}${noCpu(f)}`, advice };
 }
 
 /** @param {Row['when']} when @param {Row['evidence']} words @returns {Row} */
 function concurrency(when, words) {
   const isPossible = (/** @type {Facts} */ f) =>
     (f.asked === null || f.isDropping) && f.isAnswered && f.pausedShare <= PAUSED;
-  const isRoom = (/** @type {Facts} */ f) => (f.fullness ?? 0) < 0.9 && (f.cores ?? 0) < BUSY_NODE;
+  const isRoom = (/** @type {Facts} */ f) =>
+    (f.fullness ?? 0) < 0.9 && (f.cores ?? 0) < BUSY_NODE && !(isCpuShort(f) && (f.machineShare ?? 0) >= BUSY_MACHINE);
   return {
     name: 'concurrency-bound',
     when: (f) => isPossible(f) && isRoom(f) && when(f),
@@ -218,8 +242,9 @@ export function judge(run) {
 
 /** Waiting of the generator that did not limit the run. @param {Facts} facts @returns {string[]} */
 function notesOf(facts) {
-  const { waitedShare, lateUs, isLate } = facts;
-  const words = `other programs had the CPU ${percent(waitedShare)} of the time: latencies are up to ${milliseconds(lateUs)} too high`;
+  const { waitedShare, lateUs, isLate, isLocal } = facts;
+  const others = isLocal ? 'other programs, such as the node,' : 'other programs';
+  const words = `${others} had the CPU ${percent(waitedShare)} of the time: latencies are up to ${milliseconds(lateUs)} too high`;
   return [...(waitedShare >= NOTED && lateUs >= 1000 ? [words] : []), ...(isLate ? [lateStarts(facts)] : [])];
 }
 
@@ -294,7 +319,15 @@ function factsOf(run) {
     roundTripUs,
     extraUs: 3 * roundTripUs + 1000 * (run.generator.inclusionResolutionMs ?? 0),
     cores: cpu === null ? null : cpu / 100,
+    // The process of a node is observed on this machine only.
+    isLocal: environment.embeddedChain === true || cpu !== null,
+    machineShare: cpu === null ? null : (cpu / 100 + generatorCores(run)) / environment.cores,
   };
+}
+
+/** @param {Pick<RunFile, 'probes' | 'window'>} run */
+function generatorCores({ probes, window }) {
+  return (probes?.self?.cpuUs ?? 0) / (1000 * window.durationMs);
 }
 
 /** @param {Pick<RunFile, 'probes' | 'window'>} run @returns {number} share of the time for which the load waited for a CPU */
@@ -362,11 +395,11 @@ function heldBack({ pace, window, intervals, instance }) {
     const rows = intervals.filter(({ phase }) => phase === 'load');
     const inFlight = rows.reduce((sum, row) => sum + row.inFlight, 0) / rows.length;
     return inFlight >= DEEP * share * poolTarget
-      ? `${whole(inFlight)} transactions were in flight, and ${asked}`
+      ? `${counted(inFlight, 'transaction')} were in flight, and ${asked}`
       : null;
   }
   const mean = depth.sum / depth.samples;
-  const words = `the pool had ${whole(mean)} transactions on average, and ${asked}`;
+  const words = `the pool had ${counted(Math.round(mean), 'transaction')} on average, and ${asked}`;
   if (mean >= DEEP * poolTarget) return words;
   const lacked = share * (poolTarget * depth.samples - depth.sum);
   return window.counts.started < DEEP * lacked

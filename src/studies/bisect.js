@@ -97,7 +97,9 @@ class BisectRun {
     const { parts, file } = this.#study;
     const { commits, good, merges, isDirty } = this.#range;
     const { say } = parts;
-    say(`${commits.length} commits from ${short(good.id)} (good) to ${short(commits[commits.length - 1].id)} (bad)`);
+    say(
+      `${counted(commits.length, 'commit')} from ${short(good.id)} (good) to ${short(commits[commits.length - 1].id)} (bad)`,
+    );
     if (merges > 0) say(`merges among them: ${merges}; a merge stands for all commits that it brings`);
     if (isDirty) say('warning: the repository has uncommitted changes, which no run contains');
     for (;;) {

@@ -35,7 +35,7 @@ export function methodWords(isPaired, why, needed) {
 export function verdictOf(comparison, { deciding, isApart }) {
   const { metrics, method, base, candidate, sequential, leftOut = [] } = comparison;
   const { pairs, runs, minimum } = method;
-  const size = pairs === null ? `${runs.base} and ${runs.candidate} runs` : counted(pairs, 'pair');
+  const size = pairs === null ? `${runs.base} and ${counted(runs.candidate, 'run')}` : counted(pairs, 'pair');
   const caveat = isApart && sequential === undefined ? ', if nothing else changed between their runs' : '';
   const sentences = metrics.slice(0, deciding).map(({ label, word, change, p }) => {
     const test = sequential === undefined ? `p ${pText(p)}, ` : '';

@@ -6,7 +6,7 @@ import { shortWindow } from '../stats/growth.js';
 import { Distribution } from '../stats/histogram.js';
 import { censoredOf } from '../stats/figures.js';
 import { isPlain } from '../stats/sample.js';
-import { digits, percent } from '../text.js';
+import { counted, digits, percent } from '../text.js';
 import { SEQUENTIAL_WORDS, judgeFailIf, methodWords, speedUps, verdictOf } from './compare-text.js';
 import { metricOf, settingsOf } from './metrics.js';
 import { pairedFigure, stepDownMaxT, unpairedFigure } from './max-t.js';
@@ -515,7 +515,7 @@ function loadWords({ config, window }) {
 /** @param {RunFile} run */
 function machineWords({ environment }) {
   const { cpu, cores, memoryBytes, node, platform, stress } = environment;
-  const parts = [cpu, `${cores} cores`, memoryBytes && `${digits(memoryBytes / 1e9)} GB`, platform];
+  const parts = [cpu, counted(cores, 'core'), memoryBytes && `${digits(memoryBytes / 1e9)} GB`, platform];
   return [...parts, node && `Node ${node}`, `stress ${stress}`].filter(Boolean).join(', ');
 }
 

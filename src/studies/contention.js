@@ -1,5 +1,5 @@
 import { randomNumbers } from '../random.js';
-import { percent } from '../text.js';
+import { counted, percent } from '../text.js';
 import { firstSlotShare } from '../workloads/zipf.js';
 import { leastSquares } from './statistics.js';
 
@@ -96,7 +96,9 @@ export function parallelText({ share, low, high, breakAt, isShown, runs, cells }
   const words = isShown
     ? `${percent(share)} of the execution runs in parallel (95 % interval ${percent(low)} to ${percent(high)}); a slot is the limit from ${percent(breakAt)} of the writes on`
     : `no part of the execution is shown to run in parallel (at most ${percent(high)})`;
-  return ['', `Contention, ${runs} runs with ${cells} shares of the most written slot`, `  verdict   ${words}`].join(
-    '\n',
-  );
+  return [
+    '',
+    `Contention, ${counted(runs, 'run')} with ${counted(cells, 'share')} of the most written slot`,
+    `  verdict   ${words}`,
+  ].join('\n');
 }

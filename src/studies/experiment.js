@@ -37,6 +37,7 @@ import { runCommand, startNode } from './shell-commands.js';
  * @property {number} [repeat] from 1
  * @property {number} [tries] until it is accepted; default: 1
  * @property {(made: Made) => boolean} [accepts] default: it measured something
+ * @property {boolean} [isCounted] false: none of the runs that the study counts; default: true
  * @property {boolean} [isMeasured] false: made again whenever the study goes on; default: true
  * @property {boolean} [warns] of a short window; default: true
  *

@@ -61,8 +61,7 @@ const LIMITS = Object.freeze([
 ]);
 
 /** Whether the node shares this machine with the generator. @param {RunFile} run */
-function isLocal({ environment }) {
-  const { embeddedChain, endpoint } = /** @type {{embeddedChain?: boolean, endpoint?: string}} */ (environment);
+function isLocal({ environment: { embeddedChain, endpoint } }) {
   return embeddedChain === true || (URL.canParse(endpoint ?? '') && isLoopback(new URL(endpoint ?? '')));
 }
 
@@ -99,7 +98,8 @@ export function answerOf(tried) {
   const isEach = [true, false].every((holds) => trials.some((trial) => trial.holds === holds));
   const isAnswer = end !== 'at least' && end !== 'below' && trials.length > 0 && (end !== null || isEach);
   const figures = withinTried(tried.figures, trials, heldShare);
-  const limit = ourLimit(tried, isAnswer ? figures : null);
+  // Where the load does not matter, neither does what limits it.
+  const limit = tried.stopped === 'latency' ? null : ourLimit(tried, isAnswer ? figures : null);
   const shown = limit !== null || !isAnswer ? null : figures;
   return {
     estimate: shown?.estimate ?? null,
@@ -202,6 +202,7 @@ function nearestOf(trials, estimate) {
 const STOPPED = Object.freeze({
   time: 'the time limit was reached: run the same command again to resume',
   fees: 'the limit of fees (--max-spend) was reached',
+  latency: 'less load hardly lowered the latency: lower values were not tried',
 });
 
 /** @param {Tried} tried @param {number | null} estimate @param {string | null} limit @returns {string[]} */

@@ -4,7 +4,7 @@ import { measuredText } from '../outputs/run-tables.js';
 import { resultText } from '../outputs/table.js';
 import { checkThresholds, parseThreshold } from '../stats/thresholds.js';
 import { waitedShareOf } from '../stats/verdict.js';
-import { percent, timeText } from '../text.js';
+import { counted, percent, timeText } from '../text.js';
 import { Capacity, SEARCH_TIME, neededInFlight } from './capacity.js';
 import { failure } from './experiment.js';
 import { answerOf, limitOf, valueText } from './find-answer.js';
@@ -61,8 +61,34 @@ export function judgeTrial(search, run) {
   return { ...judged, holds: judged.failed.length === 0 };
 }
 
+/** At this share of a value or less, the load of a run is clearly lower. */
+const LOWER = 0.5;
+/** A latency that grows with the load at least as its square root loses more than this share of its slope on the way to no load. */
+const SLOPE = 0.25;
+
+/**
+ * Whether a latency fails a condition by what the load does not change, for example by the block interval.
+ * @param {SearchGoal} search
+ * @param {{value: number, run: RunFile}} low that failed, at a clearly lower value than
+ * @param {{value: number, run: RunFile}} high
+ */
+function isOutOfReach(search, low, high) {
+  const [ofLow, ofHigh] = [low, high].map(({ run }) => checkThresholds(conditionsOf(search), run));
+  const isLatency = (/** @type {Threshold} */ { unit, operator }) => unit === 'us' && operator.startsWith('<');
+  return (
+    ofLow.every((result) => result.passed || isLatency(result)) &&
+    ofLow.some(({ passed, value, limit }, i) => {
+      const gained = Number(ofHigh[i].value ?? Infinity) - Number(value);
+      return !passed && gained < SLOPE * (high.value / low.value - 1) * (Number(value) - Number(limit));
+    })
+  );
+}
+
 /** A window needs at least so many operations. */
 const MIN_OPERATIONS = 10;
+
+/** The first run, without a rate, is none of the trials. */
+const PILOT = 'pilot';
 
 /** Exit codes of runs that count. @type {readonly number[]} */
 const MEASURED = Object.freeze([EXIT.ok, EXIT.nothingVerified]);
@@ -154,6 +180,8 @@ class Search {
   #mostPerSecond = 0;
   /** Runs by rate, with their median latency. @type {Array<{value: number, holds: boolean, latencyUs: number}>} */
   #latencies = [];
+  /** The failed run with the lowest value. @type {{value: number, run: RunFile} | null} */
+  #lowest = null;
   /** Shares of the time for which the load of runs that held waited for a CPU. @type {number[]} */
   #waitedShares = [];
   /** Runs of the current trial that do not count. */
@@ -181,7 +209,8 @@ class Search {
     const { parts } = this.#study;
     const { limit = null, trials } = this.#find;
     const isOver = !parts.stop.drain.aborted;
-    const isWithoutAnswer = limit !== null || (this.#capacity !== null && !trials.some(({ holds }) => holds));
+    const isWithoutAnswer =
+      limit !== null || this.#stopped === 'latency' || (this.#capacity !== null && !trials.some(({ holds }) => holds));
     return this.#end === 'below' || (isOver && isWithoutAnswer) ? [EXIT.thresholdFailed] : [];
   }
 
@@ -205,7 +234,7 @@ class Search {
 
   /** The throughput without a rate is the start of the search. @param {boolean} isStart @returns {AsyncGenerator<RunRequest, number, Made>} */
   async *#pilot(isStart) {
-    const { made } = yield* this.#measure({}, 'pilot', {
+    const { made } = yield* this.#measure({}, PILOT, {
       name: 'without a rate',
       label: 'a pilot run without a rate',
     });
@@ -214,7 +243,7 @@ class Search {
     const text = `${valueText({ name: 'rate' }, perSecond)}/s`.padEnd(18);
     if (!isKept)
       this.#study.parts.say(
-        `${text} without a rate, ${run?.config.threads} wallets${isStart ? ': the search starts there' : ''}`,
+        `${text} without a rate, ${counted(run?.config.threads ?? null, 'wallet')}${isStart ? ': the search starts there' : ''}`,
       );
     if (run !== null) this.#learn(run, 0, false);
     return Math.max(this.#scale.lowest, perSecond);
@@ -258,7 +287,7 @@ class Search {
     const { trials } = this.#find;
     const { name, short, unit = '' } = this.#searched;
     const shown = `${valueText(this.#searched, value)}${short}`.padEnd(18);
-    const label = `run ${trials.length + 1}, of ${MAX_TRIALS} at most: ${shown.trimEnd()}`;
+    const label = `run at ${shown.trimEnd()} (${MAX_TRIALS} at most)`;
     const settings = { [name]: `${value}${unit}` };
     const before = this.#capacity?.fit(this.#needed(value)) ?? null;
     // A repeat has a file of its own: files in the folder are not made again.
@@ -284,7 +313,17 @@ class Search {
     estimate.add(value, judged.holds);
     const words = [...(judged.holds ? figures : judged.failed), ...(before === null ? [] : [`with ${before}`])];
     say(`${shown} ${judged.holds ? 'holds' : 'fails'}  ${words.join(', ')}`.trimEnd());
-    return null;
+    return judged.holds ? null : this.#lowerHelps(value, run);
+  }
+
+  /** @param {number} value @param {RunFile} run that failed @returns {Find['stopped']} null: a lower value may hold */
+  #lowerHelps(value, run) {
+    const before = this.#lowest;
+    if (before !== null && value >= before.value) return null;
+    this.#lowest = { value, run };
+    const isLower = before !== null && value <= LOWER * before.value;
+    const isNone = !this.#find.trials.some(({ holds }) => holds);
+    return isNone && isLower && isOutOfReach(this.#study.config, { value, run }, before) ? 'latency' : null;
   }
 
   /**
@@ -324,6 +363,7 @@ class Search {
       const file = fileOf('find', { ...settings, ...this.#capacity?.size }, number);
       const made = yield {
         ...{ name, file, label, done, all: MAX_TRIALS, limitMs: this.#capacity?.leftMs },
+        isCounted: number !== PILOT && this.#repeats === 0,
         args: [...argsOf({ settings }), ...(this.#capacity?.args ?? [])],
         accepts: ({ run, exitCode }) => run !== null && MEASURED.includes(exitCode),
         // A short window is a choice of this study.

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { UsageError } from '../errors.js';
+import { counted } from '../text.js';
 
 /** @import { Axis, SweepFile } from '../contracts/study.d.ts' */
 
@@ -33,7 +34,7 @@ export function checkSize(axes, repeat) {
   if (cells * repeat <= MAX_RUNS) return;
   const lengths = axes.map(({ name, values }) => `${values.length} of --${name}`);
   throw new UsageError(
-    `this sweep has ${cells * repeat} runs (${[...lengths, `--repeat ${repeat}`].join(' x ')}): at most ${MAX_RUNS} are made`,
+    `this sweep has ${counted(cells * repeat, 'run')} (${[...lengths, `--repeat ${repeat}`].join(' x ')}): at most ${MAX_RUNS} are made`,
   );
 }
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { InputError, displayName, oneLine, withoutKeys } from '../errors.js';
 import { readJsonFile, schemaCheck } from '../json-file.js';
-import { RUN_SCHEMA } from '../stats/run-file.js';
+import { RUN_SCHEMA, placeOf } from '../stats/run-file.js';
 
 /**
  * Reads the files of studies, each checked against its schema in docs/, if it has one.
@@ -107,7 +107,7 @@ export function legible(name, read) {
 }
 
 /** @param {RunFile} run @returns {Environment} */
-export function environmentOf({ environment }) {
-  const { endpoint, clientVersion, chainId, cpu, cores, node } = environment;
-  return { endpoint, clientVersion, chainId, cpu, cores, node };
+export function environmentOf(run) {
+  const { clientVersion, chainId, cpu, cores, node } = run.environment;
+  return { endpoint: placeOf(run), clientVersion, chainId, cpu, cores, node };
 }

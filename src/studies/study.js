@@ -6,6 +6,7 @@ import { shortWindow } from '../stats/growth.js';
 import { Experiment } from './experiment.js';
 import { differenceOfParts } from './plan.js';
 import { isWhole, readIfAny, reader, schemaOf } from './run-files.js';
+import { counted } from '../text.js';
 
 /**
  * The engine of all studies. The steps of a study are an async generator: it yields the runs that it wants, and gets what
@@ -141,14 +142,14 @@ class Engine {
     const { parts, folder, keptRun } = this.#study;
     let kept = 0;
     const sayKept = () => {
-      if (kept > 0) parts.say(`${kept} run${kept === 1 ? ' is' : 's are'} in ${displayName(folder)} already, and kept`);
+      if (kept > 0) parts.say(`${counted(kept, 'run')} kept, already in ${displayName(folder)}`);
       kept = 0;
     };
     let next = await steps.next(/** @type {any} */ (undefined));
     while (!next.done) {
       const wanted = next.value;
       let made = keptRun(wanted);
-      if (made !== null) kept += 1;
+      if (made !== null) kept += (wanted.isCounted ?? true) ? 1 : 0;
       else {
         sayKept();
         made = await this.#make(wanted);

@@ -147,7 +147,7 @@ function verdict({ find, saturation, cells }) {
   const most = `the most was ${digits(best.tps)} verified per second, at ${cellName(best.cell.settings)}`;
   if (saturation.length === 0) return most;
   const found = saturation.flatMap(({ settings }) => (settings === null ? [] : [cellName(settings)]));
-  const more = found.length > NAMED ? `, and on ${found.length - NAMED} more lines` : '';
+  const more = found.length > NAMED ? `, and on ${counted(found.length - NAMED, 'more line')}` : '';
   const where = found.length === 0 ? 'not saturated' : `saturates at ${found.slice(0, NAMED).join('; at ')}${more}`;
   return `${where}; ${most}`;
 }
@@ -166,11 +166,15 @@ function headline(sweep) {
   const { end, cells, repeat, environment, find } = sweep;
   const where = environment === null ? '' : `; ${environment.clientVersion ?? 'a node'} at ${environment.endpoint}`;
   if (find !== null) return `Search: ${stateOf(find, end)}, ${counted(find.trials.length, 'run')}${where}`;
-  return `Sweep: ${ENDS[end]}, ${runsOf(sweep)} of ${cells.length * repeat} runs${repeat > 1 ? ` (mean ± standard deviation of ${repeat})` : ''}${where}`;
+  return `Sweep: ${ENDS[end]}, ${runsOf(sweep)} of ${counted(cells.length * repeat, 'run')}${repeat > 1 ? ` (mean ± standard deviation of ${repeat})` : ''}${where}`;
 }
 
 /** @type {Readonly<Record<NonNullable<Find['stopped']>, string>>} */
-const STOPPED = Object.freeze({ time: 'stopped at the time limit, resumable', fees: 'stopped at --max-spend' });
+const STOPPED = Object.freeze({
+  time: 'stopped at the time limit, resumable',
+  fees: 'stopped at --max-spend',
+  latency: 'ended',
+});
 
 /** @param {Find} find @param {SweepFile['end']} end */
 function stateOf({ limit = null, stopped = null }, end) {
@@ -204,7 +208,7 @@ function notes({ axes, cells, saturation, warnings }) {
     ...(isGrid ? [`${MARK} saturated`] : []),
     ...saturation.map(({ words }) => words),
     ...failed.slice(0, LISTED),
-    ...(failed.length > LISTED ? [`... and ${failed.length - LISTED} more runs; sweep.json has them all`] : []),
+    ...(failed.length > LISTED ? [`... and ${counted(failed.length - LISTED, 'more run')}: see sweep.json`] : []),
     ...warnings,
   ];
 }
@@ -256,7 +260,7 @@ export function howItWasMade(sweep) {
       ? []
       : [
           `endpoint: ${endpoint}, ${client}, chain ${chainId ?? 'unknown'}`,
-          `generator: stress ${stress}, Node.js ${node}, ${cores} cores of ${cpu}`,
+          `generator: stress ${stress}, Node.js ${node}, ${counted(cores ?? null, 'core')} of ${cpu}`,
         ]),
   ];
 }

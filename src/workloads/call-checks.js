@@ -140,7 +140,7 @@ export class Head {
     for (let back = 1; wantsTransactions && this.state.transactions.length === 0; back += 1) {
       if (back > MAX_BLOCKS_BACK || back > number)
         throw new UnavailableError(
-          `${this.#rpc.display} has no transaction in its last ${back} blocks, and {{tx.recent}} needs one: send some first`,
+          `${this.#rpc.display} has no transaction in its last ${counted(back, 'block')}, and {{tx.recent}} needs one: send some first`,
         );
       await this.#add(toHex(number - back), 'setup');
     }

@@ -5,6 +5,7 @@ import { assertKzgLibrary } from './sidecars.js';
 import { setsOf } from './table.js';
 import { beforeLoad, inTime, locateError, unlessAborted } from './user-code.js';
 import { checkedWorkload, loadWorkloadFile } from './user-file.js';
+import { counted } from '../text.js';
 
 /**
  * Creates workloads. A workload defines one operation. There are two kinds: transactions, whose effect on the chain can be
@@ -135,7 +136,7 @@ function readingsOf(readings, { kit, name }) {
   const count = kit.addresses().length;
   if (readings.length === count) return readings.map((reading) => ({ target: null, ...reading }));
   throw new WorkloadError(
-    `${name}: audit() returned ${readings.length} readings, and must return one for each of the ${count} wallets`,
+    `${name}: audit() returned ${counted(readings.length, 'reading')}, and must return one for each wallet: ${count}`,
   );
 }
 

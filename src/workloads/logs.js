@@ -5,6 +5,7 @@ import { checkWritable, writeFileAtomically } from '../files.js';
 import { readJsonFile } from '../json-file.js';
 import { readArtifact, selectorOf, word } from './contract-state.js';
 import { MAX_AUDIT_MS, checkOf } from './receipts.js';
+import { counted } from '../text.js';
 
 /**
  * The workload `logs`: each operation writes a page of logs. Each log has three topics: the event's, the number of its
@@ -62,7 +63,7 @@ export default function create({ kit, rpc, settings, state }) {
       call = { to: await kit.deployOnce(readArtifact('Logs')), data };
       await kit.estimateGas({ from, ...call }).catch((error) => {
         if (!(error instanceof RpcError)) throw error;
-        const words = `the node does not let a transaction write ${pageSize} logs of ${bytes} bytes (${error.message})`;
+        const words = `the node does not let a transaction write ${counted(pageSize, 'log')} of ${bytes} bytes (${error.message})`;
         throw new UnavailableError(`${words}: give a smaller --page-size or fewer --bytes`, error);
       });
     },
@@ -103,7 +104,7 @@ export async function listPages(rpc, { address, from, to, pages }, signal) {
   let right = 0;
   let fault = '';
   for (let [at, size] = [from, BLOCKS_AT_ONCE]; at <= to;) {
-    if (signal.aborted) return unknown(`there was time for ${at - from} of ${to - from + 1} blocks`);
+    if (signal.aborted) return unknown(`there was time for ${at - from} of ${counted(to - from + 1, 'block')}`);
     const last = Math.min(at + size - 1, to);
     try {
       const filter = { address, fromBlock: toHex(at), toBlock: toHex(last), topics: [PAGE_TOPIC] };
@@ -177,7 +178,7 @@ function sampleOf(count, most) {
 
 /** @param {ChainLog[]} logs of a page, in any order @param {number} first number of a log @param {number} count */
 function faultOf(logs, first, count) {
-  if (logs.length !== count) return `it has ${logs.length} logs, not ${count}`;
+  if (logs.length !== count) return `it has ${counted(logs.length, 'log')}, not ${count}`;
   const ids = new Set(logs.map(({ topics }) => Number(topics[2])));
   const isPage = ids.size === count && [...ids].every((id) => id >= first && id < first + count);
   return isPage ? null : `they are not logs ${first}..${first + count - 1}`;

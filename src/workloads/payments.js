@@ -3,6 +3,7 @@ import { askAll, valueOf } from '../chain/answers.js';
 import { UsageError } from '../errors.js';
 import { MAX_READ } from './contract-state.js';
 import { NEEDS_TWO } from './table.js';
+import { counted } from '../text.js';
 
 /**
  * Payments from wallet to wallet, or to addresses made for the run, and their audit: by their receipts as many succeeded
@@ -154,7 +155,9 @@ async function valuesAfter(kit, { value, arePayers, count, addressOf, indexFor, 
     },
     show,
     ...('why' in paid && { why: paid.why }),
-    ...(unknownFees > 0 && { why: `the receipts of ${unknownFees} transactions state no gasUsed or no price` }),
+    ...(unknownFees > 0 && {
+      why: `the receipts of ${counted(unknownFees, 'transaction')} state no gasUsed or no price`,
+    }),
   };
   /** @type {Values} */
   const ofReceivers = {

@@ -19,7 +19,9 @@ import { openReplay } from './replay-file.js';
  * @import { RecordedCall } from './replay-file.js'
  */
 
-/** Differences of so many methods are told apart. */
+/** Requests that differ are told apart up to this number. */
+const MAX_DIFFERENT = 100;
+/** The commands of so many methods are shown. */
 const MAX_SHOWN = 20;
 /** A longer request is not shown. */
 const MAX_CURL_CHARS = 5000;
@@ -76,7 +78,9 @@ class Comparison {
   #rpc;
   #other;
   #reference;
-  /** Methods whose first difference is told apart. @type {Set<string>} */
+  /** @type {Set<string>} */
+  #requests = new Set();
+  /** Methods whose commands were given. @type {Set<string>} */
   #shown = new Set();
 
   /** @param {Rpc} rpc @param {Rpc} other @param {Clock} clock */
@@ -95,19 +99,26 @@ class Comparison {
       try {
         await this.#reference.compare({ name: where, ...request }, answers[i]);
       } catch (error) {
-        throw error instanceof CheckError && error.code === 'check_failed' ? this.#difference(error, request) : error;
+        throw error instanceof CheckError && error.code === 'check_failed'
+          ? this.#difference(error, request, where)
+          : error;
       }
     }
     return null;
   }
 
-  /** @param {CheckError} error @param {{method: string, params: unknown}} request */
-  #difference({ message }, { method, params }) {
-    if (this.#shown.size < MAX_SHOWN) this.#shown.add(method);
+  /** @param {CheckError} error @param {{method: string, params: unknown}} request @param {string} where */
+  #difference({ message }, { method, params }, where) {
+    const request = `${method}, ${where}`;
+    if (this.#requests.size < MAX_DIFFERENT) this.#requests.add(request);
+    const known = this.#requests.has(request) ? request : null;
+    if (this.#shown.has(method) || this.#shown.size === MAX_SHOWN)
+      return new CheckError(message, 'answers_differ', known);
+    this.#shown.add(method);
     // Without its credentials the URL of a gateway may have to be completed.
     const commands = [this.#rpc, this.#other].map(({ display }) => `; ${curlOf(display, { method, params })}`);
     const isLong = commands[0].length > MAX_CURL_CHARS;
     const words = isLong ? '; its request is too long to be shown' : commands.join('');
-    return new CheckError(message + words, 'answers_differ', this.#shown.has(method) ? method : null);
+    return new CheckError(message + words, 'answers_differ', known);
   }
 }

@@ -97,7 +97,7 @@ describe('bisect()', () => {
     const { pairs } = fileIn(where.folder);
     const rest = bisected(where);
     assert.equal(await rest.result, 0);
-    assert.match(rest.lines.join('\n'), /^9 runs are in .*study already, and kept$/m);
+    assert.match(rest.lines.join('\n'), /^9 runs kept, already in .*study$/m);
     assert.deepEqual(fileIn(where.folder).pairs.slice(0, 4), pairs);
     await assert.rejects(bisected(where, { args: ['--metric=p99'] }).result, {
       exitCode: 65,
@@ -137,7 +137,7 @@ describe('bisect()', () => {
     writeFileSync(join(where.folder, 'room'), '');
     const rest = bisected(where, { args });
     assert.equal(await rest.result, 0);
-    assert.match(rest.lines.join('\n'), /^\d+ runs are in .*study already, and kept$/m);
+    assert.match(rest.lines.join('\n'), /^\d+ runs kept, already in .*study$/m);
     assert.equal(fileIn(where.folder).result.to, where.ids[5]);
   });
 

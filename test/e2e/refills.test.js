@@ -48,4 +48,15 @@ describe('wallets with funds for a few seconds', () => {
     assert.ok(spentWei <= parseEther('0.08'), `${spentWei} wei`);
     assert.ok(run.refills.payments > 0, JSON.stringify(run.refills));
   });
+
+  test('end with the load when the funder runs dry, also with --iterations', async (t) => {
+    const { address, privateKey } = DEV_WALLETS.deriveChild(900);
+    await chain.rpc('anvil_setBalance', [address, `0x${parseEther('0.05').toString(16)}`]);
+    const env = { ...ENV, STRESS_FUNDER_KEY: privateKey };
+    const words = `--iterations 1000 --tx-timeout 10s ${WORDS}`;
+    const { run, stderr } = await runOf(t, words, { chain, threads: 5, offset: 400, env, exit: 69 });
+    assert.deepEqual([run.end, run.audit.result, run.counts.timedOut], ['no_wallets', 'exact', 0]);
+    assert.ok(run.counts.verified > 50 && run.counts.failed <= 5, JSON.stringify(run.counts));
+    assert.match(stderr, /^ERROR: no wallet has had funds for 10s, and the funder has paid none: give it more$/m);
+  });
 });

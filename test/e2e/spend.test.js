@@ -129,7 +129,7 @@ describe('on a chain that is no development chain', () => {
     const costs =
       /^0\.5 ether will be paid to 10 wallets, for about \S+ ether in fees \(an estimate, at \S+ gwei a gas\)$/;
     assert.match(foretold, costs);
-    assert.match(done, /^10 of 10 wallets topped up to 0\.05 ether: 0\.5 ether in 1 transactions$/);
+    assert.match(done, /^10 of 10 wallets topped up to 0\.05 ether: 0\.5 ether in 1 transaction$/);
     const spentWei = before - (await moneyOf(chain, 800, 10));
     assert.ok(spentWei > 0n && spentWei <= parseEther('0.01'));
   });

@@ -92,7 +92,7 @@ describe('stress sweep', () => {
 
     const times = timesIn(folder);
     const again = await exited(99, args, { cwd, timeoutMs });
-    assert.match(again.stdout, /^2 runs are in sweep already, and kept\n/);
+    assert.match(again.stdout, /^2 runs kept, already in sweep\n/);
     assert.deepEqual([timesIn(folder), sweepIn(folder)], [times, sweep], 'nothing was run');
     assert.ok(again.stdout.endsWith(stdout.slice(stdout.indexOf('\nSweep:'))), 'and the same is printed');
 
@@ -116,13 +116,13 @@ describe('stress sweep', () => {
     assert.equal(code, 130);
     assert.ok(!existsSync(join(cwd, 'kept', '.lock')));
     assert.match(stdout, /^Sweep: interrupted, [1-3] of 4 runs/m);
-    assert.match(stdout, /^[1-3] of 4 runs are missing: the same command makes them$/m);
+    assert.match(stdout, /^[1-3] of 4 runs missing: the same command makes them$/m);
     assert.equal(sweepIn(join(cwd, 'kept')).end, 'interrupted');
     const [kept] = runsOf(sweepIn(join(cwd, 'kept')));
     const before = timesIn(join(cwd, 'kept'))[kept.file.slice('cells/'.length)];
 
     const second = await exited(0, args, { cwd, timeoutMs });
-    assert.match(second.stdout, /^[1-3] runs? (is|are) in kept already, and kept\n(warning: .*\n)*[2-4]\/4 /);
+    assert.match(second.stdout, /^[1-3] runs? kept, already in kept\n(warning: .*\n)*[2-4]\/4 /);
     const sweep = sweepIn(join(cwd, 'kept'));
     const files = ['2_1', '3_1', '3_2', '2_2'].map((name) => `cells/threads-${name}.json`);
     equalBy(runsOf(sweep), ({ file }) => file, files);
@@ -155,7 +155,7 @@ describe('stress sweep', () => {
     assert.deepEqual([sweep.end, sweep.endedAt, runsOf(sweep).length], ['running', null, 1]);
     assert.ok(existsSync(join(cwd, 'sweep', '.lock')), 'it had no time to remove it');
     const { stdout } = await exited(0, args, { cwd, timeoutMs });
-    assert.match(stdout, /^1 run is in sweep already, and kept/);
+    assert.match(stdout, /^1 run kept, already in sweep/);
     assert.equal(sweepIn(join(cwd, 'sweep')).end, 'complete');
   });
 

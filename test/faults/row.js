@@ -39,6 +39,8 @@ import { temporaryFolder } from '../helpers/temporary.js';
  * @property {string} fault in words; there is one row of that name
  * @property {string[]} [args] of stress, beside those of every row
  * @property {NodeJS.ProcessEnv} [env] of stress
+ * @property {string[]} [via] words before the command of stress
+ * @property {string} [host] the name of 127.0.0.1 in the URL that stress gets
  * @property {(t: TestContext) => Promise<RowNode>} [node] anvil with five blocks a second by default
  * @property {'http' | 'ws' | 'direct'} [path] through the proxy by default
  * @property {(scene: Scene) => Promise<unknown>} [setUp] before stress is started
@@ -91,7 +93,8 @@ async function carryOut(t, row) {
   await row.setUp?.(scene);
   const faultMs = row.faultMs ?? FAULT_MS;
   const seconds = Math.ceil((BEFORE_MS + faultMs + AFTER_MS) / 1000);
-  const url = { http: proxy.url, ws: proxy.wsUrl, direct: node.url }[row.path ?? 'http'];
+  const path = { http: proxy.url, ws: proxy.wsUrl, direct: node.url }[row.path ?? 'http'];
+  const url = path.replace('127.0.0.1', row.host ?? '127.0.0.1');
   const given = ['--rpc', url, '-d', `${seconds}s`, '--out', files.out, '--contracts', files.contracts];
   // Contracts of an earlier run have counts of their own.
   const earlier = existsSync(files.contracts) ? await countersIn(node.url, files.contracts) : 0;
@@ -100,7 +103,8 @@ async function carryOut(t, row) {
     .filter(([name]) => !args.includes(name))
     .flat();
   const startedMs = performance.now();
-  const stress = spawnStress([...common, ...given, ...args], { env: row.env, timeoutMs: seconds * 1000 + END_MS });
+  const { env, via } = row;
+  const stress = spawnStress([...common, ...given, ...args], { env, via, timeoutMs: seconds * 1000 + END_MS });
   await stress.waitFor(FIRST_INTERVAL);
   await sleep(BEFORE_MS - 1000);
   const beginMs = Date.now();
@@ -185,7 +189,7 @@ function assertPace(pace, retired) {
 }
 
 /** Enough for a run that is limited by blocks, and not by this machine. @param {TestContext} t */
-async function fiveBlocksASecond(t) {
+export async function fiveBlocksASecond(t) {
   const anvil = await startAnvil({ args: ['--accounts', '100', '--block-time', '0.2'] });
   t.after(anvil.stop);
   return anvil;

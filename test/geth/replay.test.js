@@ -33,7 +33,11 @@ await test('geth --dev: recorded requests of wallets', async (t) => {
     const limits = ['--threshold', 'differences=0', '--check-rpc', url];
     const { run, stdout } = await runOf(t, [...words.split(' '), ...limits], { chain: geth, exit: 99 });
     assert.deepEqual(run.failures, { answers_differ: times });
-    assert.deepEqual(Object.keys(run.failureWords), ['answers_differ of eth_getBalance']);
+    const found = Object.keys(run.failureWords);
+    assert.ok(
+      found.every((key) => key.startsWith('answers_differ of eth_getBalance, line ')),
+      found.join(),
+    );
     assert.match(stdout, new RegExp(`\\n {4}curl .*${changed}.*${geth.url}\\n {4}curl .*${changed}.*${url}\\n`));
   });
 });

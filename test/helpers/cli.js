@@ -23,6 +23,7 @@ const TIMEOUT_MS = 120_000;
  * @property {number} [timeoutMs]
  * @property {string} [script] bin/stress.js of another copy of the program
  * @property {string} [input] on standard input
+ * @property {string[]} [via] words before its command, of a program that becomes it
  *
  * @typedef {object} StressResult
  * @property {number | null} code
@@ -106,8 +107,9 @@ export function startStress(args, { env = {}, cwd = process.cwd(), timeoutMs, sc
  * @param {StressOptions} [options]
  * @returns {StressProcess}
  */
-export function spawnStress(args, { env, cwd, timeoutMs, script = STRESS, input } = {}) {
-  const child = spawn(process.execPath, [script, ...args], { cwd, env: cleanEnvironment(env) });
+export function spawnStress(args, { env, cwd, timeoutMs, script = STRESS, input, via = [] } = {}) {
+  const [program, ...words] = [...via, process.execPath, script, ...args];
+  const child = spawn(program, words, { cwd, env: cleanEnvironment(env) });
   child.stdin.on('error', () => {});
   child.stdin.end(input);
   const transcript = new Transcript();

@@ -49,7 +49,7 @@ async function receiverOf(t, answer = () => ({ status: 200 })) {
 /** @param {number} status @param {Record<string, string>} [headers] */
 const answerOf = (status, headers) => ({ status, headers });
 
-const LINE = /^WARN: (.*) pushes to http:\/\/127\.0\.0\.1:\d+\/v1\/metrics failed, (.*)$/m;
+const LINE = /^(?:WARN|ERROR): (.*) pushes to http:\/\/127\.0\.0\.1:\d+\/v1\/metrics failed, (.*)$/m;
 
 describe('--push', { concurrency: 2 }, () => {
   test('every counter is that of the run file, with the labels; the secrets are nowhere', async (t) => {
@@ -75,9 +75,9 @@ describe('--push', { concurrency: 2 }, () => {
     assert.doesNotMatch(JSON.stringify(run) + stdout, /pass-word|key-of-mine/);
   });
 
-  test('401: one try for each push, a warning, and exit code 0', async (t) => {
+  test('401: one try for each push, exit code 0, and a line that --quiet does not hide', async (t) => {
     const { url, asked } = await receiverOf(t, () => ({ status: 401 }));
-    const { stderr } = await runOf(t, `-d 1s --push ${url}`, { chain, threads: 2 });
+    const { stderr } = await runOf(t, `-q -d 1s --push ${url}`, { chain, threads: 2 });
     const [, count, rest] = LINE.exec(stderr) ?? assert.fail(stderr);
     assert.equal(count.split(' ')[0], String(asked.length));
     assert.match(rest, /^that of the final figures too: HTTP 401; credentials are given in STRESS_PUSH_URL/);

@@ -33,7 +33,7 @@ it('compare --until-sure starts a node for each run, ends it, and continues afte
 
   const result = await spawnStress(args('--time-limit=15s'), { env, timeoutMs }).done;
   assert.equal(result.code, 0, result.stderr);
-  assert.match(result.stdout, /^\d runs are in .* already, and kept$/m);
+  assert.match(result.stdout, /^\d runs kept, already in /m);
   assert.deepEqual(processesOf(tmp), []);
   const { method, verdict, sequential } = (await reader('compare'))(join(dir, 'compare.json'));
   assert.deepEqual([method.name, method.pairs], ['sequential', method.runs.base]);

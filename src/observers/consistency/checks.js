@@ -1,5 +1,6 @@
 import { keccak256 } from 'ethers';
 import { toBigInt, toHex, toNumber } from '../../chain/answers.js';
+import { counted } from '../../text.js';
 
 /**
  * The table of the consistency checks. Each asks one endpoint for answers that must agree, and a function without I/O
@@ -190,7 +191,9 @@ function judgeReceipts(block, receipts) {
   if (!Array.isArray(receipts)) return missing(`block ${number} has no receipts`, requests, block);
   const mismatch = (/** @type {string} */ words) => ({ code: 'receipt_mismatch', words, requests, blocks: [block] });
   if (receipts.length !== transactions.length)
-    return mismatch(`block ${number} has ${receipts.length} receipts of ${transactions.length} transactions`);
+    return mismatch(
+      `block ${number} has ${counted(receipts.length, 'receipt')} of ${counted(transactions.length, 'transaction')}`,
+    );
   const faults = receipts.map((receipt, i) => misplaced(receipt, receipt.transactionHash, block, i));
   const wrong = faults.findIndex((fault) => fault !== null);
   if (wrong >= 0) return mismatch(`receipt ${wrong} of block ${number} ${faults[wrong]}`);

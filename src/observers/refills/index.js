@@ -78,7 +78,7 @@ export class Refills {
 
 /** Few calls, so that nothing on the thread of the load grows with the number of wallets. */
 const SAMPLED = 20;
-const PERIOD_MS = 60_000;
+const PERIOD_MS = 15_000;
 
 /** Says when a tenth of the balances is left, by some of the wallets. @implements {RunObserver} */
 export class BalanceWatch {

@@ -281,7 +281,7 @@ describe('sendAll()', () => {
     await clock.advance(6000);
     const error = await failed;
     assert.ok(error instanceof UnavailableError);
-    assert.match(error.message, /^2 of 2 transactions are in no block after 5 s \(the first: 0x[0-9a-f]{64}\)/);
+    assert.match(error.message, /^2 of 2 transactions in no block after 5 s \(the first: 0x[0-9a-f]{64}\)/);
     assert.ok(rpc.count('eth_getTransactionCount') <= 2 * 20, String(rpc.count('eth_getTransactionCount')));
     assert.equal(rpc.count('eth_getTransactionReceipt'), 0, 'the nonces are not used yet');
   });

@@ -72,7 +72,7 @@ const VALUES = {
     LIST: '1/1s',
   },
   ...{ OPTION: 'rate', 'NAME:WEIGHT': 'counter:1', 'NAME|FILE': 'deploy', 'start-at': '2030-01-01T00:00:00Z' },
-  ...{ 'push-header': 'X-Team: load', label: 'branch=main' },
+  ...{ 'push-header': 'X-Team: load', label: 'branch=main', flashblocks: 'ws://127.0.0.1:1' },
   ...{
     'send-params': '[{"tx":"{{raw}}"}]',
     params: '[]',

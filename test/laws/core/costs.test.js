@@ -70,7 +70,7 @@ describe('estimateCost()', () => {
   it('without a duration: per thousand operations', () => {
     assert.equal(
       costLine(estimateCost({ ...PARTS, load: { ...LOAD, durationMs: null } })),
-      'estimated cost at 2 gwei a gas: set-up 0.0 ether, load 0.05 ether for each 1000 operations (0.3 ether at most)',
+      'estimated cost at 2 gwei a gas: set-up 0.0 ether, load 0.05 ether for each 1,000 operations (0.3 ether at most)',
     );
   });
 });

@@ -12,7 +12,7 @@ describe('loadText()', () => {
       'w: workload counter at p, for 1m30s, 100 per second, Poisson arrivals',
     ],
     ['-t 5 --rate 3Mgas --mix transfer:1,erc20:2', 'p, until Ctrl-C, 3 Mgas per second, warm-up auto'],
-    ['-t 5 --iterations 3 --stages 0:9/1s', 'w: workload counter at p, 3 times each, at most 1 s, 1 stages'],
+    ['-t 5 --iterations 3 --stages 0:9/1s', 'w: workload counter at p, 3 times each, at most 1 s, 1 stage'],
   ];
   for (const [line, expected] of table)
     test(line, async () => {

@@ -120,6 +120,37 @@ it('a wallet without funds waits for a refill, and its next operation starts aft
   assert.deepEqual([(await run.generator()).retiredWallets, run.stops], [0, []]);
 });
 
+describe('a load whose wallets all wait for a payment ends', () => {
+  for (const [reason, capWei, words] of /** @type {const} */ ([
+    ['no_wallets', null, /^no wallet has had funds for 10m00s, and the funder has paid none/],
+    [
+      'max_spend',
+      1_000_000n,
+      /^no wallet has had funds for 10m00s: the gas of payments to them might exceed --max-spend/,
+    ],
+  ])) {
+    it(`after the time limit of a transaction: ${reason}`, async () => {
+      const run = await begun({
+        ...{ wallets: 3, inFlight: 1, iterations: 3, capWei, refillBelowWei: 10n },
+        ...(capWei !== null && { fees: { current: () => ({ gasPriceWei: 1n }) } }),
+        fault: (position) => {
+          if (position === 1) return 'pass';
+          throw new RpcError('eth_sendRawTransaction', -32000, 'insufficient funds for gas * price + value');
+        },
+      });
+      run.handlers.eth_getBalance = () => '0x9';
+      if (capWei !== null) assert.equal(await run.engine.charge(capWei), false);
+      await run.block(400_000);
+      await run.block(300_000);
+      assert.deepEqual(run.stops, [], 'the last wallet with funds still works');
+      await run.block(100_000);
+      assert.equal(run.sent('submit').length, 5);
+      assert.equal(run.stops[0]?.[0], reason);
+      assert.match(run.stops[0]?.[1] ?? '', words);
+    });
+  }
+});
+
 describe('the transactions of a wallet after a reorg', () => {
   it('those in flight are sent again when the ones before them are included again', async () => {
     const run = await begun({ inFlight: 3 });

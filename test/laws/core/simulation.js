@@ -47,6 +47,7 @@ import { addressOf, hash32 } from '../../helpers/samples.js';
  * @property {number} [blockMs] between two blocks, as the detector says
  * @property {Partial<Fees>} [fees] default: they never change
  * @property {bigint | null} [capWei] limit of fees; default: none
+ * @property {number | null} [iterations] default: no limit
  * @property {bigint | null} [refillBelowWei] default: wallets are not paid during the load
  * @property {Record<string, unknown>} [observers] plans by name; default: none
  * @property {Submit} [submit] in place of eth_sendRawTransaction
@@ -71,6 +72,7 @@ export function simulate({
   blockMs = 600,
   fees = {},
   capWei = null,
+  iterations = null,
   refillBelowWei = null,
   observers = {},
   submit,
@@ -197,7 +199,7 @@ export function simulate({
   const engine = new ThreadEngine({
     config: /** @type {EngineConfig} */ ({
       network: { txTimeoutMs, sendMethod },
-      load: { inFlight, iterations: null, thinkTimeMs: 0, replaceShare },
+      load: { inFlight, iterations, thinkTimeMs: 0, replaceShare },
     }),
     schedule: null,
     clock,

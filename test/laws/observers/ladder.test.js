@@ -233,7 +233,7 @@ describe('the tracker', () => {
 
 describe('what is broken at the end', () => {
   const IN = hash32('in a block');
-  const LEVELS = ['accepted', 'pending', 'sync', 'latest'];
+  const LEVELS = ['accepted', 'pending', 'preconfirmed', 'sync', 'latest'];
 
   it('by cause, and each is looked up once more by all its hashes', async () => {
     const levels = /** @type {Rung[]} */ (['accepted', 'pending']);
@@ -343,6 +343,7 @@ describe('an observer that throws', () => {
     const rpc = fakeRpc({ eth_getBlockByNumber: () => ({ number: '0x1', hash: hash32(1), transactions: [] }) });
     const config = /** @type {any} */ ({
       load: { poolTarget: null, maxBaseFeeWei: null },
+      chain: { flashblocks: null },
       network: { ladder: ['safe'], check: [] },
     });
     const given = { rpc, wallets: [], inclusion: 'blocks', ratePerSecond: null, refill: null, before: { why: '' } };

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { closeSync, constants, openSync, readFileSync, readSync, statSync, writeFileSync } from 'node:fs';
+import { closeSync, constants, openSync, readFileSync, readSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { gunzipSync, constants as zlib } from 'node:zlib';
 import { BoundedFile } from '../../../src/outputs/bounded-file.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
+
+/** @import { TestContext } from 'node:test' */
 
 /** @param {number} from @param {number} to */
 const linesOf = (from, to) => Array.from({ length: to - from }, (_, i) => `line ${from + i}, of some length\n`);
@@ -17,6 +19,15 @@ const addAll = (file, lines) => lines.forEach((line) => file.add(line));
 const until = async (holds) => {
   while (!holds()) await new Promise((resolve) => setImmediate(resolve));
 };
+
+/** @param {TestContext} t @returns {string | null} a folder on a disk of its own; null: only root can make one */
+function smallDisk(t) {
+  let isMounted = false;
+  t.after(() => isMounted && spawnSync('umount', ['-l', folder]));
+  const folder = temporaryFolder(t);
+  isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=256k', 'tmpfs', folder]).status === 0;
+  return isMounted ? folder : null;
+}
 
 const noFifo = process.platform === 'win32' && 'no named pipes on Windows';
 
@@ -65,14 +76,31 @@ describe('BoundedFile', () => {
   });
 
   for (const name of ['lines', 'lines.gz']) {
-    it(`a disk that becomes full: ${name} has the first lines, the others are counted`, async (t) => {
+    it(`a disk that is full for a while: ${name} has all lines in the end, and one warning was given`, async (t) => {
+      const folder = smallDisk(t);
+      if (folder === null) return t.skip('only root can make a small disk');
+      const filler = join(folder, 'filler');
+      assert.throws(() => writeFileSync(filler, 'x'.repeat(1 << 20)), { code: 'ENOSPC' });
+      const path = join(folder, name);
       /** @type {string[]} */
-      const mounted = [];
-      t.after(() => mounted.forEach((folder) => spawnSync('umount', ['-l', folder])));
-      const folder = temporaryFolder(t);
-      if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=256k', 'tmpfs', folder]).status !== 0)
-        return t.skip('only root can make a small disk');
-      mounted.push(folder);
+      const warnings = [];
+      const file = new BoundedFile(path, { warn: (words) => warnings.push(words) });
+      file.begin('');
+      const lines = linesOf(0, 5000);
+      addAll(file, lines);
+      file.cut();
+      await until(() => warnings.length > 0);
+      rmSync(filler);
+      await until(() => file.dropped === 0);
+      await file.close();
+      assert.equal(file.error, null);
+      assert.match(warnings.join(), /^cannot write [^,]*: the disk is full; lines wait until there is room$/);
+      const bytes = readFileSync(path);
+      assert.equal(String(name === 'lines' ? bytes : gunzipSync(bytes)), lines.join(''));
+    });
+    it(`a disk that becomes full: ${name} has the first lines, the others are counted`, async (t) => {
+      const folder = smallDisk(t);
+      if (folder === null) return t.skip('only root can make a small disk');
       const path = join(folder, name);
       const file = new BoundedFile(path);
       file.begin('');

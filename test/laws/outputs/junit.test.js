@@ -8,7 +8,7 @@ import { exactAudit, runFileOf } from '../../helpers/samples.js';
 
 /** @import { RunFile } from '../../../src/contracts/run-file.d.ts' */
 
-/** @typedef {{name: string, attributes: Record<string, string>, children: Element[]}} Element */
+/** @typedef {{name: string, attributes: Record<string, string>, children: Element[], text?: string}} Element */
 
 /**
  * As much of an XML parser as these documents need, and strict: what it does not know it refuses.
@@ -23,13 +23,18 @@ function parseXml(text) {
   /** @type {Element} */
   const document = { name: '', attributes: {}, children: [] };
   const open = [document];
-  const tokens = /\s*<(?:\/([\w-]+)>|([\w-]+)((?: \w+="[^"<]*")*)(\/?)>)\s*/y;
+  const tokens = /\s*(?:<(?:\/([\w-]+)>|([\w-]+)((?: \w+="[^"<]*")*)(\/?)>)|([^<]+))\s*/y;
   const body = rest.join('\n');
   while (tokens.lastIndex < body.length) {
     const at = tokens.lastIndex;
     const match = tokens.exec(body);
     assert.ok(match !== null, `no tag at: ${body.slice(at, at + 80)}`);
-    const [, closing, name, attributes, isEmpty] = match;
+    const [, closing, name, attributes, isEmpty, text] = match;
+    if (text !== undefined) {
+      assert.equal(open.at(-1)?.name, 'system-out');
+      Object.assign(open.at(-1) ?? {}, { text: unescapeXml(text) });
+      continue;
+    }
     if (closing !== undefined) {
       assert.equal(open.pop()?.name, closing);
       continue;
@@ -89,6 +94,8 @@ describe('junitText()', () => {
     for (const run of RUNS) {
       const suite = parseXml(junitText(run));
       const troubles = testcases(suite).flatMap(({ children }) => children.map(({ name }) => name));
+      const words = testcases(suite).map(({ children: [first] }) => first.text ?? first.attributes.message);
+      assert.ok(words.every((one) => one !== ''));
       const { tests, failures, errors, skipped } = suite.attributes;
       const counted = ['failure', 'error', 'skipped'].map((name) => troubles.filter((one) => one === name).length);
       assert.deepEqual([tests, failures, errors, skipped].map(Number), [testcases(suite).length, ...counted]);

@@ -8,15 +8,17 @@ import { summaryText } from '../../../src/outputs/summary.js';
 import { resultText } from '../../../src/outputs/table.js';
 import { renderCompare } from '../../../src/report/compare-page.js';
 import { runPage } from '../../../src/report/run-page.js';
+import { renderRuns } from '../../../src/report/runs-page.js';
 import { renderSweep } from '../../../src/report/sweep-page.js';
 import { merge } from '../../../src/scale-out/merge.js';
 import { parseThreshold } from '../../../src/stats/thresholds.js';
 import { compareResult, parseFailIf } from '../../../src/studies/compare-text.js';
 import { compare } from '../../../src/studies/compare.js';
+import { environmentOf } from '../../../src/studies/run-files.js';
 import { sweepMarkdown, sweepResult } from '../../../src/studies/sweep-text.js';
 import { runFileOf } from '../../helpers/samples.js';
 import { sweepOf } from '../../helpers/sweep-file.js';
-import { sidesOf } from '../studies/runs.js';
+import { runOf, sidesOf } from '../studies/runs.js';
 
 /**
  * @import { RunFile } from '../../../src/contracts/run-file.d.ts'
@@ -201,4 +203,17 @@ describe('the same tables on the terminal, in Markdown and on the page', () => {
     const find = { name: 'rate', until: ['p99<2s'], ...answer, trials: [trial(80, true), trial(110, false)] };
     assertSame(ofSweep(sweepOf(cells, { axes: [], find: { ...find, rateHeld: true } })), ['All cells']);
   });
+});
+
+it('no result shows the port of an embedded chain, and two of them are the same place', () => {
+  const [first, second] = [1, 2].map((number) => {
+    const run = runOf(number);
+    const environment = { ...run.environment, embeddedChain: true, endpoint: `http://127.0.0.1:5000${number}` };
+    return { ...run, environment };
+  });
+  const runs = [first, second].map((run, i) => ({ file: `${i}.json`, run }));
+  const texts = [runMarkdown(first), runPage(first).split('<main')[0], renderRuns(runs, new Set())];
+  for (const text of texts) assert.doesNotMatch(text, /5000\d/);
+  assert.match(texts[0], /at the embedded chain/);
+  assert.deepEqual(environmentOf(first), environmentOf(second));
 });

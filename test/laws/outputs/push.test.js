@@ -56,12 +56,12 @@ function pushTo(answer = () => ({ status: 200 }), options = optionsOf()) {
     if (given !== 'silence') return { text: '', ...given };
     return new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))));
   };
-  const output = createPushOutput(
-    options,
-    {},
-    { clock, post, warn: (/** @type {string} */ text) => warnings.push(text) },
-  );
-  return { clock, bodies, warnings, output };
+  /** @type {string[]} */
+  const errors = [];
+  const complain = (/** @type {string} */ text) => void (errors.push(text), warnings.push(text));
+  const warn = (/** @type {string} */ text) => void warnings.push(text);
+  const output = createPushOutput(options, {}, { clock, post, warn, complain });
+  return { clock, bodies, warnings, errors, output };
 }
 
 /** @param {any} body @returns {any[]} */
@@ -204,6 +204,8 @@ describe('the pushes of --push', () => {
     for (const [retryAfter, waitMs] of /** @type {const} */ ([
       ['7', 7000],
       ['900', 30_000],
+      [new Date(START_MS + 9000).toUTCString(), 9000],
+      [new Date(START_MS - 9000).toUTCString(), 1000],
       ['soon', 1000],
     ])) {
       const { output, clock, bodies } = pushTo((all) =>
@@ -261,11 +263,12 @@ describe('the pushes of --push', () => {
 
   it('the end waits for at most 10 s, whatever the receiver does', async () => {
     for (const answer of /** @type {Answer[]} */ (['silence', 'refused', { status: 503, retryAfter: '60' }])) {
-      const { output, clock, warnings } = pushTo(() => answer);
+      const { output, clock, warnings, errors } = pushTo(() => answer);
       output.begin?.({ startUs: 0, startedAtMs: START_MS });
       const tookMs = await end(output, clock);
       assert.ok(tookMs <= 10_000, `${JSON.stringify(answer)}: ${tookMs} ms`);
       assert.match(String(warnings.at(-1)), /^\d of 2 pushes to \S+ failed, that of the final figures too: .*$/);
+      assert.deepEqual(errors, warnings.slice(-1), '--quiet shows it');
     }
   });
 
@@ -283,6 +286,7 @@ describe('the pushes of --push', () => {
     isUp = true;
     assert.ok((await end(given.output, given.clock)) <= 100);
     assert.match(given.warnings.join(), /^1 of 2 pushes .* the final figures arrived: HTTP 503$/);
+    assert.deepEqual(given.errors, []);
   });
 
   it('the last push does not wait for the parts of another', async () => {

@@ -110,7 +110,7 @@ describe('--intervals', () => {
   it('a file has the rows of the run file as lines of JSON', async (t) => {
     for (const name of ['rows.ndjson', 'rows.ndjson.gz']) {
       const intervals = join(temporaryFolder(t), name);
-      const output = createIntervalsOutput({ intervals });
+      const output = createIntervalsOutput(/** @type {OutputOptions} */ ({ intervals }));
       await output.open?.();
       output.begin?.({ startUs: 0, startedAtMs: 0 });
       for (const row of rows) output.interval?.(row, totals);
@@ -125,12 +125,12 @@ describe('--intervals', () => {
   it('standard output has them too, up to a bound; a missing row is an error', async () => {
     let text = '';
     const screen = new Writable({ write: (chunk, _, done) => ((text += chunk), done()) });
-    const output = createIntervalsOutput({ intervals: '-' }, new OutputStream(screen));
+    const output = createIntervalsOutput(/** @type {OutputOptions} */ ({ intervals: '-' }), new OutputStream(screen));
     for (const row of rows) output.interval?.(row, totals);
     assert.equal(text, rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
     assert.deepEqual(await output.close?.(), { error: null });
     const unread = new OutputStream(new Writable({ write: () => {}, highWaterMark: 1 }));
-    const other = createIntervalsOutput({ intervals: '-' }, unread);
+    const other = createIntervalsOutput(/** @type {OutputOptions} */ ({ intervals: '-' }), unread);
     unread.write('x'.repeat(1 << 24));
     other.interval?.(rows[0], totals);
     assert.match(String((await other.close?.())?.error), /cannot write --intervals to standard output/);

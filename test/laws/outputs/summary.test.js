@@ -5,6 +5,7 @@ import { summaryText } from '../../../src/outputs/summary.js';
 import { Recorder } from '../../../src/stats/recorder.js';
 import { parseThreshold } from '../../../src/stats/thresholds.js';
 import { assertGolden } from '../../golden/assert-golden.js';
+import { ones, wrongPlurals } from '../../helpers/plurals.js';
 import { addressOf, exactAudit, readingsOf, runFileOf } from '../../helpers/samples.js';
 
 /**
@@ -56,6 +57,18 @@ function withSockets(portsInUse) {
   return runWith({ probes: readingsOf({ sockets, node }) });
 }
 
+function differing() {
+  const run = runFileOf();
+  const key = 'answers_differ of eth_call, line 3';
+  const calls = { requests: 6, order: 'random', calls: 'calls.ndjson' };
+  return runWith({
+    environment: { ...run.environment, inclusion: null, workload: calls },
+    failures: { answers_differ: 250 },
+    failureWords: { [key]: 'line 3: URL2 answers differently: $ is "0x6" instead of "0x5"; curl -s A; curl -s B' },
+    generator: { ...run.generator, rpcCalls: { ...run.generator.rpcCalls, check: 300 } },
+  });
+}
+
 function withOutages() {
   const run = runFileOf();
   const words = 'connection refused';
@@ -97,6 +110,7 @@ const GWEI = 10n ** 9n;
 
 /** @type {Record<string, ReturnType<typeof runFileOf>>} */
 const RUNS = {
+  'one recorded request that differs again and again': differing(),
   'at a glance': runFileOf(),
   iterations: runFileOf(PAGED),
   'iterations of several calls': runFileOf({ ...PAGED, environment: { workload: { callsPerIteration: 3 } } }),
@@ -168,6 +182,9 @@ describe('summaryText()', () => {
     const texts = Object.entries(RUNS).map(([name, run]) => `== ${name}\n${summaryText(run, false)}\n`);
     assertGolden('summaries.txt', texts.join('\n'));
   });
+
+  for (const [name, run] of Object.entries(RUNS))
+    it(`one is singular: ${name}`, () => assert.deepEqual(wrongPlurals(summaryText(ones(run), false)), []));
 
   it('figures of thresholds have three digits, and more only beside their limit', () => {
     const held = (/** @type {number} */ value, /** @type {number} */ limit) =>

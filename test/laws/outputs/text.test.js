@@ -236,7 +236,7 @@ describe('createProgress()', () => {
     'without a terminal': { isTTY: false },
     'on a terminal without control codes': { isTTY: true, TERM: 'dumb' },
   }))
-    it(`a line after 2 s, then every 10 s, ${name}`, async () => {
+    it(`a line after 2 s, then every 10 s if it is another one, ${name}`, async () => {
       const { progress, clock, written } = progressOn(how);
       progress.update('deploying counters', 0, 3000);
       await clock.advance(1999);
@@ -246,8 +246,13 @@ describe('createProgress()', () => {
       assert.deepEqual(written.splice(0), ['deploying counters: 1,200 of 3,000\n']);
       await clock.advance(9999);
       assert.deepEqual(written, []);
+      progress.update('deploying counters', 1300, 3000);
       await clock.advance(1);
-      assert.deepEqual(written.splice(0), ['deploying counters: 1,200 of 3,000\n']);
+      assert.deepEqual(written.splice(0), ['deploying counters: 1,300 of 3,000\n']);
+      await clock.advance(59_999);
+      assert.deepEqual(written, [], 'the same line shows once a minute that stress is alive');
+      await clock.advance(1);
+      assert.deepEqual(written.splice(0), ['deploying counters: 1,300 of 3,000\n']);
       progress.update('deploying counters', 3000, 3000);
       progress.update('short', 1, 2);
       await clock.advance(1000);

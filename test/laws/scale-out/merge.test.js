@@ -181,7 +181,7 @@ describe('selection of run files', () => {
       () => choose(found, [], { ...NO_WISHES, expect: 3 }),
       /1 instance missing \(the run files have no index\)/,
     );
-    assert.throws(() => choose(found, [], { ...NO_WISHES, expect: 1 }), /there are 2 instances, and 1 were expected/);
+    assert.throws(() => choose(found, [], { ...NO_WISHES, expect: 1 }), /2 instances found, 1 expected/);
   });
 
   test('a damaged file is refused unless there is another copy', () => {

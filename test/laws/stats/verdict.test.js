@@ -158,6 +158,9 @@ const busy = (utilization) => loopOf({ utilization });
 /** Other programs have the CPUs. @param {Partial<NonNullable<Readings['loop']>>} given */
 const crowded = (given) => loopOf({ cpuUs: 3e6, waitedUs: 4e6, ...given });
 
+/** Generator and node use 1.75 of 2 cores. */
+const FULL_MACHINE = { ...crowded({}).probes, self: { cpuUs: 9e6, rssBytes: 0 } };
+
 /** An open loop with too few wallets. */
 const FEW = { asked: 4000, achieved: 2000, dropped: 20_000 };
 const [BLOCKS, FULL] = [{ blocks: { count: 100 } }, { blocks: { count: 100, full: 90 } }];
@@ -212,7 +215,8 @@ const IN_TURN =
   /^the first operations took 5\.0 ms or more, 99 % of the later ones 2[34]\d ms or more: they wait for each other/;
 const NOT_WATCHED =
   /^96 % of the latency is waiting for a block, blocks were 0\.86 % full, the generator's event loop was busy 41 % of the time; to find the limit, try twice the wallets \(-t\), or give the process of the node \(--node-pid\)$/;
-const BUSIEST = /^the event loop of the busiest worker was busy 95 % of the time$/;
+const BUSIEST =
+  /^the event loop of the busiest worker was busy 95 % of the time; try more --workers, or a faster machine$/;
 
 const REFILLS = { transactions: 1, payments: 1, valueWei: '1', gasWei: '1' };
 
@@ -279,6 +283,21 @@ const CASES = {
     ['slow calls, and the node was not watched', callRun([50_000, 51_000, 52_000]), /waiting for the answer/],
     ['a node that is half busy', callRun([50_000, 51_000, 52_000], nodeOf(0.7)), /70 % of a core/],
     ['less than 99 % of the rate', openRun({ achieved: 494 }), /494 of 500 per second were achieved/],
+    [
+      'a machine that is full: more wallets would wait for the same CPU',
+      closedRun({ probes: { ...FULL_MACHINE, ...nodeOf(0.85) }, environment: { cores: 2 } }),
+      /, give the generator a CPU of its own: stop other programs, or run the node on another machine$/,
+    ],
+    [
+      'an embedded chain, and other programs have the CPU',
+      closedRun({ ...TWO_BLOCKS, ...crowded({}), environment: { embeddedChain: true } }),
+      /; other programs, such as the node, had the CPU 40 % .*, give .*, or run the node on another machine$/,
+    ],
+    [
+      'too few wallets, or a slow node: the number that the rate needs is named',
+      openRun({ ...FEW, latencyUs: 5e5, fastestUs: 1e5 }),
+      /20,000 of 40,000 were dropped .*; to find the limit, try -t 2400 or --in-flight 12 for 4,000 per second at this latency; or try a lower rate, or/,
+    ],
     ['no probes at all', { ...TWO, probes: null }, /waiting for a block/],
     ['more fails than is done', failing({ failed: 19_990 }), /, reverted 19,979, rejected 11, /],
     ['more times out than is done', failing({ timedOut: 19_990 }), /, timed_out 19,990, /],
@@ -315,13 +334,17 @@ const CASES = {
     ['users who rest', closedRun({ config: { thinkTimeMs: 1000 } }), /^users rested 90\.9 % of the time \(--thi/],
   ],
   'generator-bound': [
-    ['more than a block', closedRun({ ...TWO_BLOCKS, ...busy(0.94) }), /^the generator's .* busy 94 % of the time$/],
+    [
+      'more than a block',
+      closedRun({ ...TWO_BLOCKS, ...busy(0.94) }),
+      /^the generator's .* busy 94 % of the time; try more --workers, or a/,
+    ],
     ['the busiest of several workers', closedRun({ ...TWO_BLOCKS, ...busy(0.95), ...WORKERS }), BUSIEST],
     ['at its limit', closedRun({ ...TWO_BLOCKS, ...busy(0.9) }), /90 %/],
     [
       'crowded',
       closedRun({ ...TWO_BLOCKS, ...crowded({ utilization: 0.94, waitedUs: 6e6 }) }),
-      /: it waited for a CPU 60 % of /,
+      /: it waited for a CPU 60 % of the time; give the generator a CPU of its own: stop other programs$/,
     ],
     ['one at a time', closedRun({ ...TWO_BLOCKS, config: { threads: 1 }, ...busy(0.95) })],
     ['falling behind', openRun({ ...GROWING, ...busy(0.95) })],

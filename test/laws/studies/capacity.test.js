@@ -222,7 +222,7 @@ describe('stress find', () => {
     const first = await found(folder, ['--time-limit=60s'], { busy: 0.9 });
     const second = await found(folder, ['--time-limit=60s']);
     const before = first.find?.trials ?? [];
-    assert.match(second.lines, new RegExp(`^${before.length + 1} runs are in .* already, and kept$`, 'm'));
+    assert.match(second.lines, new RegExp(`^${before.length} runs kept, already in `, 'm'));
     assert.deepEqual(second.find?.trials.slice(0, before.length), before);
     assert.ok((second.find?.trials.length ?? 0) > before.length);
     assert.ok(before.some(({ limit }) => limit?.words === 'other programs on this machine were the limit'));

@@ -159,7 +159,7 @@ describe('runPairs(), a fixed number', () => {
     assert.equal(lines.at(-1), 'interrupted: pairs made: 2; the same command continues');
     const later = fixed(folder);
     assert.equal((await later.result).base.length, 8);
-    assert.ok(later.lines.includes(`4 runs are in ${folder} already, and kept`));
+    assert.ok(later.lines.includes(`4 runs kept, already in ${folder}`));
     assert.equal(later.runs.length, 2 + 16 - 5, 'the first runs again, and what is lacking');
     const other = fixed(folder, { args: ['--repeat=9'] });
     await assert.rejects(other.result, { exitCode: 65, message: /another study: --repeat was 8 and is 9; give --dir/ });
@@ -249,7 +249,7 @@ describe('runPairs(), until sure', () => {
       more.base.slice(0, 3).map((/** @type {RunFile} */ { id }) => id),
       both.base.map((/** @type {RunFile} */ { id }) => id),
     );
-    assert.ok(later.lines.includes(`6 runs are in ${folder} already, and kept`));
+    assert.ok(later.lines.includes(`6 runs kept, already in ${folder}`));
     assert.match(
       comparedOf(more).verdict.sentence,
       /^undecided after 3m00s: TPS changed by \S+ % \(95 % interval \S+ % to/,

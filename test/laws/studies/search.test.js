@@ -101,6 +101,25 @@ describe('search()', () => {
     assert.equal(none.sweep.find?.words, 'Holds less than 500 op/s, the start of the range.');
   });
 
+  it('ends early where less load does not lower the latency, and not where it does', async (t) => {
+    /** Latency of the chain without load, and what each operation per second adds. @param {number} idleMs @param {number} perRateMs */
+    const latent = (idleMs, perRateMs) => (/** @type {number | null} */ rate) => {
+      const { run } = chainOf(300)(rate);
+      const { latency } = runOf(1, { latencyMs: idleMs / 4 + ((rate ?? 300) * perRateMs) / 4 });
+      return { run: { ...run, latency: { ...latency, halves: run.latency.halves } } };
+    };
+    const args = ['--until=max<500ms'];
+    const { exitCode, rates, sweep } = await searched(temporaryFolder(t), latent(1070, 0.01), { args });
+    assert.deepEqual([exitCode, rates.length, sweep.find?.stopped], [99, 3, 'latency']);
+    assert.match(
+      sweep.find?.words ?? '',
+      /^No run held\. At \d\d\.?\d* op\/s, the lowest tried, max 1,0\d\d ms is not < 500ms\.$/,
+    );
+    const slower = await searched(temporaryFolder(t), latent(100, 20), { args });
+    assert.deepEqual([slower.exitCode, slower.sweep.find?.stopped], [0, null]);
+    assert.ok(Math.abs((slower.sweep.find?.estimate ?? 0) / 20 - 1) < 0.05, `${slower.sweep.find?.estimate}`);
+  });
+
   it('gives no answer where the generator was the limit', async (t) => {
     const verdict = { name: /** @type {const} */ ('generator-bound'), evidence: 'busy' };
     const { sweep, exitCode } = await searched(temporaryFolder(t), (rate) => {
@@ -134,7 +153,7 @@ describe('search()', () => {
       /Search: interrupted, 4 runs;[^]*Holds [^]*\ninterrupted: run the same command again to resume/,
     );
     const second = await searched(folder, chainOf(300));
-    assert.match(second.lines[0], /^5 runs are in .* already, and kept$/);
+    assert.match(second.lines[0], /^4 runs kept, already in /);
     assert.deepEqual([second.exitCode, second.sweep.end, second.sweep.find?.sharp], [0, 'complete', true]);
     assert.deepEqual(second.sweep.find?.trials.slice(0, 4), first.sweep.find?.trials);
     const text = readFileSync(join(folder, 'sweep.json'), 'utf8');

@@ -104,7 +104,7 @@ describe('runStudy()', () => {
     const rest = summed(folder, ({ number }) => ({ run: runOf(number + 1, { tps: 7 }) }));
     await rest.result;
     assert.deepEqual([rest.file().end, rest.runs.length], ['17', 1]);
-    assert.equal(rest.lines[0], `1 run is in ${folder} already, and kept`);
+    assert.equal(rest.lines[0], `1 run kept, already in ${folder}`);
     const again = summed(folder);
     await again.result;
     assert.deepEqual([again.file(), again.runs.length], [rest.file(), 0]);

@@ -115,7 +115,7 @@ describe('recorded requests that are compared', () => {
     const { workload } = await replayOf(t, [call, [{ method: 'eth_chainId' }, BALANCE]], { other });
     const request = workload.next(0);
     const error = await workload.check(0, '0x5', request).catch((/** @type {unknown} */ thrown) => thrown);
-    assert.deepEqual([error.code, error.method, error.exitCode], ['answers_differ', 'eth_call', 1]);
+    assert.deepEqual([error.code, error.request, error.exitCode], ['answers_differ', 'eth_call, line 1', 1]);
     const [words, ...commands] = error.message.split('; curl ');
     assert.equal(words, 'line 1: http://fake answers differently: $ is "0x6" instead of "0x5"');
     assert.equal(commands.length, 2);
@@ -125,8 +125,13 @@ describe('recorded requests that are compared', () => {
     assert.equal(printed[5], 'http://fake');
     await assert.rejects(workload.check(0, ['0x1', '0x5'], workload.next(0)), {
       code: 'answers_differ',
-      method: 'eth_getBalance',
+      request: 'eth_getBalance, line 2',
       message: /^line 2: .*"params":\["0x1","0xc"\]/,
+    });
+    workload.next(0);
+    await assert.rejects(workload.check(0, ['0x1', '0x5'], workload.next(0)), {
+      request: 'eth_getBalance, line 2',
+      message: /^line 2: .* instead of "0x5"$/,
     });
   });
 
