@@ -48,7 +48,8 @@ describe('examples', () => {
 });
 
 it('blobs on a chain that has none: one line, before anything is sent', async (t) => {
-  const { url, stop } = await startAnvil({ args: ['--hardfork', 'shanghai'] });
+  // Its first block alone states blobs.
+  const { url, stop } = await startAnvil({ args: ['--hardfork', 'shanghai', '-b', '0.1'] });
   t.after(stop);
   const file = join(ROOT, 'docs', 'examples', 'blobs.js');
   const { stderr } = await exited(69, ['--rpc', url, '-t', '1', '--workload', file]);
