@@ -287,7 +287,8 @@ function nextStep(run) {
     const words = optionWords({ runId, expect: instances, out: 'merged.json' });
     return [`when all ${count(instances)} instances have ended:`, ['stress merge', folder, ...words].join(' ')];
   }
-  if (!BELOW_LIMIT.includes(verdict?.name ?? '') || merged || end !== 'duration') return [];
+  const isWrong = (run.failures.answers_differ ?? 0) > 0;
+  if (!BELOW_LIMIT.includes(verdict?.name ?? '') || merged || end !== 'duration' || isWrong) return [];
   const load = Object.fromEntries(OF_LOAD.map((key) => [key, config[key]]));
   // A search with plain calls does not start a chain.
   const rpc = environment.embeddedChain !== true ? (config.rpc ?? environment.endpoint) : isPlain(run) ? 'URL' : null;

@@ -106,7 +106,7 @@ const ROWS = Object.freeze([
   generator(
     (f) => f.waitShare >= 0.5 && f.waitUs >= 5000,
     (f) =>
-      `${percent(f.waitShare)} of the latency is waiting in the generator${f.readsUs > 0 ? ', of the transactions and of the reads that see their blocks,' : ','} for ${f.utilization === null ? '' : `${f.loop} (busy ${percent(f.utilization)} of the time, ${milliseconds(f.lateUs)} late) or for `}one of its connections (--connections)`,
+      `${percent(f.waitShare)} of the latency is waiting in the generator${f.readsUs > 0 ? ', reads of blocks included' : ''}: for ${f.utilization === null ? '' : `${f.loop} (busy ${percent(f.utilization)} of the time, ${milliseconds(f.lateUs)} late) or `}one of its connections (--connections)`,
   ),
   // An idle wallet is started at once; and with the latency of the node alone there would have been enough wallets.
   generator(
@@ -191,7 +191,7 @@ function ownCpu({ isLocal }) {
 function generator(when, words) {
   // Late timers alone do not show the cause; the scheduler's figures do (Linux only).
   const noCpu = (/** @type {Facts} */ { waitedShare }) =>
-    waitedShare < NOTED ? '' : `: it waited for a CPU ${percent(waitedShare)} of the time`;
+    waitedShare < NOTED ? '' : `; it waited for a CPU ${percent(waitedShare)} of the time`;
   const advice = (/** @type {Facts} */ f) => (isCpuShort(f) ? ownCpu(f) : 'try more --workers, or a faster machine');
   return { name: 'generator-bound', when, evidence: (f) => `${words(f)}${noCpu(f)}`, advice };
 }

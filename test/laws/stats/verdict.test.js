@@ -344,7 +344,7 @@ const CASES = {
     [
       'crowded',
       closedRun({ ...TWO_BLOCKS, ...crowded({ utilization: 0.94, waitedUs: 6e6 }) }),
-      /: it waited for a CPU 60 % of the time; give the generator a CPU of its own: stop other programs$/,
+      /; it waited for a CPU 60 % of the time; give the generator a CPU of its own: stop other programs$/,
     ],
     ['one at a time', closedRun({ ...TWO_BLOCKS, config: { threads: 1 }, ...busy(0.95) })],
     ['falling behind', openRun({ ...GROWING, ...busy(0.95) })],
@@ -391,7 +391,7 @@ describe('judge()', () => {
     const inclusion = distributionOf(1_000_000);
     const queued = (/** @type {number} */ us) => judge(withStages(run, { queued: distributionOf(us), inclusion }));
     assert.equal(queued(540_000)?.name, 'generator-bound');
-    assert.match(queued(540_000)?.evidence ?? '', /of the transactions and of the reads that see their blocks/);
+    assert.match(queued(540_000)?.evidence ?? '', /waiting in the generator, reads of blocks included: for the/);
     assert.equal(queued(1000)?.name, 'node-bound');
   });
 
