@@ -168,7 +168,9 @@ function node(when, words) {
 
 /** @param {Facts} facts */
 function unknownAdvice(facts) {
-  const { asked, cores, noun, isDropping } = facts;
+  const { asked, cores, noun, isDropping, wasAway } = facts;
+  // Whatever it was while the endpoint answered, the outage is in all figures.
+  if (wasAway) return 'run again without the outage';
   // More operations at once would wait for the same CPU.
   if (isCpuShort(facts)) return ownCpu(facts);
   const needed = isDropping ? `${moreAtOnce(facts)} at this latency` : null;
@@ -199,7 +201,8 @@ function generator(when, words) {
 /** @param {Row['when']} when @param {Row['evidence']} words @returns {Row} */
 function concurrency(when, words) {
   const isPossible = (/** @type {Facts} */ f) =>
-    (f.asked === null || f.isDropping) && f.isAnswered && f.pausedShare <= PAUSED;
+    // While the endpoint is away, any number of wallets is too small.
+    (f.asked === null || (f.isDropping && !f.wasAway)) && f.isAnswered && f.pausedShare <= PAUSED;
   const isRoom = (/** @type {Facts} */ f) =>
     (f.fullness ?? 0) < 0.9 && (f.cores ?? 0) < BUSY_NODE && !(isCpuShort(f) && (f.machineShare ?? 0) >= BUSY_MACHINE);
   return {
@@ -285,6 +288,7 @@ function factsOf(run) {
   return {
     ...{ run, wallets, inFlight, slots: wallets * inFlight, noun: isPlain(run) ? 'users' : 'wallets' },
     down: endpointDown(run),
+    wasAway: (run.generator.outages ?? []).length > 0,
     heldBack: heldBack(run),
     // Without these, calls may only have waited in the generator.
     isUnanswered: counts.verified < counts.started || run.generator.resubmissions.repeated > 0,
@@ -489,6 +493,7 @@ function seen({ run, noun, asked, achieved, pausedShare, fullness, loop, utiliza
     failed + timedOut > RELEVANT * started && byCode(timedOut > 0 ? { ...failures, timed_out: timedOut } : failures),
     asked !== null && `${digits(achieved)} of ${digits(asked)} per second were achieved`,
     dropped > 0 && `${whole(dropped)} of ${whole(scheduled)} were dropped because all wallets were busy`,
+    outageText(run),
     fullness !== null && `blocks were ${percent(fullness)} full`,
     utilization !== null && `${loop} was busy ${percent(utilization)} of the time`,
     cores !== null && `the node used ${percent(cores)} of a core`,
@@ -496,6 +501,17 @@ function seen({ run, noun, asked, achieved, pausedShare, fullness, loop, utiliza
       `${noun} paused ${percent(pausedShare)} of the time after calls without an answer (${byCode(failures)})`,
   ];
   return words.filter((part) => typeof part === 'string');
+}
+
+/** How long the endpoint was away, and the drops of these intervals. @param {RunFile} run */
+function outageText({ generator: { outages = [] }, intervals }) {
+  if (outages.length === 0) return false;
+  const last = intervals.at(-1)?.endMs ?? 0;
+  const isDuring = (/** @type {RunFile['intervals'][number]} */ { startMs, endMs }) =>
+    outages.some(({ fromMs, toMs = last }) => startMs < toMs && endMs > fromMs);
+  const dropped = intervals.filter(isDuring).reduce((sum, { counts }) => sum + counts.dropped, 0);
+  const awayMs = outages.reduce((sum, { fromMs, toMs = last }) => sum + Math.max(0, toMs - fromMs), 0);
+  return `the endpoint did not answer for ${seconds(awayMs)}${dropped > 0 ? `, with ${whole(dropped)} of those dropped` : ''}`;
 }
 
 /** @param {RunFile['latency']['stages']} stages */
