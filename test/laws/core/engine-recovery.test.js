@@ -145,6 +145,18 @@ describe('a load whose wallets all wait for a payment ends', () => {
       assert.match(run.stops[0]?.[1] ?? '', words);
     });
   }
+
+  it('not if they have had all their operations: another thread may have more', async () => {
+    const run = await begun({
+      ...{ wallets: 1, inFlight: 1, iterations: 1, refillBelowWei: 10n },
+      fault: () => {
+        throw new RpcError('eth_sendRawTransaction', -32000, 'insufficient funds for gas * price + value');
+      },
+    });
+    run.handlers.eth_getBalance = () => '0x9';
+    await run.advance(1_500_000);
+    assert.deepEqual(run.stops, [['iterations', undefined]]);
+  });
 });
 
 describe('the transactions of a wallet after a reorg', () => {
