@@ -12,6 +12,7 @@ import { parseArgs } from 'node:util';
 import { AVALANCHEGO } from './nodes/avalanche.js';
 import { isBuilt } from './nodes/build.js';
 import { GETH } from './nodes/geth.js';
+import { OTELCOL } from './nodes/otelcol.js';
 
 const TEST = fileURLToPath(new URL('test.js', import.meta.url));
 
@@ -36,6 +37,7 @@ const SUITES = {
   avalanche: { needs: noAvalanche },
   rotating: { needs: noAvalanche },
   ports: { needs: noRoot },
+  collector: { needs: () => noNode(OTELCOL) },
   prometheus: { needs: () => lacks('prometheus') },
   browser: { needs: () => lacks('chromium') },
   slurm: { needs: noLab, options: ['--test-concurrency=1'] },

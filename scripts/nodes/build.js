@@ -86,6 +86,7 @@ export async function ensureInstalled(installer, { name, file }, signal) {
 async function install({ command, site, args, env }, folder, signal) {
   const what = `${command} ${args(folder).join(' ')}`;
   const child = spawn(command, args(folder), {
+    cwd: folder,
     env: { ...process.env, ...env?.(folder) },
     stdio: ['ignore', 'ignore', 'pipe'],
     detached: true, // in a process group of its own, so that its compilers can be ended with it

@@ -81,6 +81,7 @@ const HEADER = {
   baseFeeWei: ['baseFeePerGas', FIGURE, BIG],
   gasUsed: ['gasUsed', FIGURE, NUMBER],
   gasLimit: ['gasLimit', FIGURE, NUMBER],
+  excessBlobGas: ['excessBlobGas', FIGURE, NUMBER],
 };
 
 /** @type {Table} */
@@ -235,8 +236,10 @@ function receiptFrom(answer, from, hash) {
   // Some nodes give receipts of transactions whose block is not sealed.
   if (answer === null || (answer?.blockNumber === null && answer.status !== undefined)) return null;
   const fields = fieldsOf(RECEIPT, answer, from);
-  const l1FeeWei = L1_FEES.reduce((sum, name) => sum + (BIG.read(answer[name]) ?? 0n), 0n);
-  return /** @type {any} */ ({ ...fields, ...(hash && { hash }), l1FeeWei, printed: answer });
+  const { blobGasUsed, blobGasPrice } = answer;
+  const blobFeeWei = (BIG.read(blobGasUsed) ?? 0n) * (BIG.read(blobGasPrice) ?? 0n);
+  const dataFeeWei = L1_FEES.reduce((sum, name) => sum + (BIG.read(answer[name]) ?? 0n), blobFeeWei);
+  return /** @type {any} */ ({ ...fields, ...(hash && { hash }), dataFeeWei, printed: answer });
 }
 
 /** @type {Question<number>} */
@@ -261,6 +264,16 @@ export const TIP = Object.freeze({
   method: 'eth_maxPriorityFeePerGas',
   params: [],
   read: (answer) => BIG.read(answer) ?? null,
+});
+
+/** @type {Question<bigint>} */
+export const BLOB_PRICE = Object.freeze({ method: 'eth_blobBaseFee', params: [], read: big });
+
+/** @type {Question<number | null>} of the fork that is active (EIP-7910) */
+export const BLOB_UPDATE_FRACTION = Object.freeze({
+  method: 'eth_config',
+  params: [],
+  read: (/** @type {any} */ answer) => NUMBER.read(answer?.current?.blobSchedule?.baseFeeUpdateFraction) || null,
 });
 
 /** @type {Question<unknown>} */

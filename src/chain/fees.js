@@ -1,6 +1,6 @@
 import { GAS_PRICE, TIP, ask, nullIfOdd } from './answers.js';
 
-/** @import { Fee, Fees, FeeState, Rpc } from '../contracts/chain.d.ts' */
+/** @import { BlobFeeState, Fee, Fees, FeeState, Rpc } from '../contracts/chain.d.ts' */
 
 /**
  * The fee that transactions offer. It follows the base fee of blocks that are fetched anyway, without calls of its own.
@@ -22,6 +22,9 @@ const LEGACY_HEADROOM = 2n;
 
 /** A replacement raises both fees by 1/8. Pools require a tenth (geth's --txpool.pricebump), some slightly more. */
 const REPLACEMENT_DIVISOR = 8n;
+
+/** A block can raise the price of blob gas by a sixth: 5 covers 10 full blocks. The unused part is not charged. */
+const BLOB_HEADROOM = 5n;
 
 /**
  * @param {Rpc} rpc
@@ -47,27 +50,32 @@ async function readTip(rpc) {
 }
 
 /** @param {FeeState} options @returns {Fees} */
-export function createFees({ baseFeeWei, tipWei, legacy, maxFeeWei }) {
+export function createFees({ baseFeeWei, tipWei, legacy, maxFeeWei, blobs = null }) {
   const mode = legacy || baseFeeWei === null ? 'legacy' : 'eip1559';
   const headroom = mode === 'legacy' ? LEGACY_HEADROOM : DYNAMIC_HEADROOM;
   let baseFee = baseFeeWei ?? 0n;
+  let blobState = blobs;
   let fee = currentOffer();
 
   /** @returns {Fee} */
   function currentOffer() {
     const wanted = baseFee * headroom + tipWei;
     const price = maxFeeWei !== null && wanted > maxFeeWei ? maxFeeWei : wanted;
-    if (mode === 'legacy') return { gasPriceWei: price };
-    return { maxFeePerGasWei: price, maxPriorityFeePerGasWei: tipWei < price ? tipWei : price };
+    const forBlobs = blobState === null ? null : { maxFeePerBlobGasWei: blobPriceIn(blobState) * BLOB_HEADROOM };
+    if (mode === 'legacy') return { gasPriceWei: price, ...forBlobs };
+    return { maxFeePerGasWei: price, maxPriorityFeePerGasWei: tipWei < price ? tipWei : price, ...forBlobs };
   }
 
   return {
     mode,
     current: () => fee,
-    state: () => ({ baseFeeWei: baseFeeWei === null ? null : baseFee, tipWei, legacy, maxFeeWei }),
+    state: () => ({ baseFeeWei: baseFeeWei === null ? null : baseFee, tipWei, legacy, maxFeeWei, blobs: blobState }),
     holds: (earlier) => {
+      const { maxFeePerBlobGasWei = 0n } = fee;
       // Two blocks can move the base fee by a quarter.
-      const isEnough = maxPriceWei(earlier) * 4n >= maxPriceWei(fee) * 3n;
+      const isEnough =
+        maxPriceWei(earlier) * 4n >= maxPriceWei(fee) * 3n &&
+        (earlier.maxFeePerBlobGasWei ?? 0n) * 4n >= maxFeePerBlobGasWei * 3n;
       // The unused part of a dynamic fee is not charged, so an offer that is too high is fine.
       return isEnough && (mode === 'eip1559' || maxPriceWei(earlier) * 3n <= maxPriceWei(fee) * 4n);
     },
@@ -75,33 +83,54 @@ export function createFees({ baseFeeWei, tipWei, legacy, maxFeeWei }) {
       const raised = replacementFee(earlier, fee);
       return maxFeeWei !== null && maxPriceWei(raised) > maxFeeWei ? null : raised;
     },
-    isTooLow: (earlier) => baseFeeWei !== null && maxPriceWei(earlier) < baseFee,
+    isTooLow: (earlier) =>
+      (baseFeeWei !== null && maxPriceWei(earlier) < baseFee) ||
+      (blobState !== null && (earlier.maxFeePerBlobGasWei ?? 0n) < blobPriceIn(blobState)),
     worstPriceWei: () => maxPriceWei(fee),
     priceWei: () => {
       const wei = baseFee + tipWei;
       return mode === 'eip1559' && wei < maxPriceWei(fee) ? wei : maxPriceWei(fee);
     },
-    observe: (newBaseFee) => {
-      if (baseFeeWei === null || newBaseFee === null || newBaseFee === baseFee) return;
-      baseFee = newBaseFee;
+    observe: (newBaseFee, excessBlobGas = null) => {
+      const hasMoved = baseFeeWei !== null && newBaseFee !== null && newBaseFee !== baseFee;
+      if (hasMoved) baseFee = newBaseFee;
+      const isOther = excessBlobGas !== null && excessBlobGas !== blobState?.excessBlobGas;
+      if (blobState !== null && isOther) blobState = { updateFraction: blobState.updateFraction, excessBlobGas };
+      else if (!hasMoved) return;
       fee = currentOffer();
     },
+    payForBlobs: (state) => {
+      blobState = state;
+      fee = currentOffer();
+    },
+    blobPriceWei: () => (blobState === null ? 0n : blobPriceIn(blobState)),
   };
+}
+
+/** Rounded up, where a chain rounds down (EIP-4844). @param {BlobFeeState} state */
+function blobPriceIn({ excessBlobGas, updateFraction }) {
+  return BigInt(Math.ceil(Math.exp(excessBlobGas / updateFraction)));
 }
 
 /** The current offer, raised where needed to replace the earlier one. @param {Fee} earlier @param {Fee} current @returns {Fee} */
 function replacementFee(earlier, current) {
   /** @param {bigint | undefined} before @param {bigint | undefined} now */
   const higher = (before = 0n, now = 0n) => {
-    const least = before + before / REPLACEMENT_DIVISOR + 1n;
+    // Pools require that a blob transaction is replaced by one of twice all its fees.
+    const least = before + (earlier.maxFeePerBlobGasWei === undefined ? before / REPLACEMENT_DIVISOR + 1n : before);
     return now > least ? now : least;
   };
-  if (earlier.gasPriceWei !== undefined) return { gasPriceWei: higher(earlier.gasPriceWei, current.gasPriceWei) };
+  const forBlobs = earlier.maxFeePerBlobGasWei !== undefined && {
+    maxFeePerBlobGasWei: higher(earlier.maxFeePerBlobGasWei, current.maxFeePerBlobGasWei),
+  };
+  if (earlier.gasPriceWei !== undefined)
+    return { gasPriceWei: higher(earlier.gasPriceWei, current.gasPriceWei), ...forBlobs };
   const maxPriorityFeePerGasWei = higher(earlier.maxPriorityFeePerGasWei, current.maxPriorityFeePerGasWei);
   const price = higher(earlier.maxFeePerGasWei, current.maxFeePerGasWei);
   return {
     maxFeePerGasWei: price > maxPriorityFeePerGasWei ? price : maxPriorityFeePerGasWei,
     maxPriorityFeePerGasWei,
+    ...forBlobs,
   };
 }
 

@@ -42,6 +42,8 @@ export type Header = {
   gasUsed: number | null;
   /** null also where blocks have no limit */
   gasLimit: number | null;
+  /** decides the price of blob gas (EIP-4844); null: the chain has no blobs */
+  excessBlobGas: number | null;
 };
 
 export type BlockWithHashes = Header & { transactions: string[] };
@@ -75,8 +77,8 @@ export type ChainReceipt = {
   gasUsed: number | null;
   priceWei: bigint | null;
   logs: Array<{ address: string; topics: string[]; data: string }> | null;
-  /** what a rollup charges for data on the chain below it */
-  l1FeeWei: bigint;
+  /** fees beside gas: of blobs, and what a rollup charges for data on the chain below it */
+  dataFeeWei: bigint;
   /** for workloads of users; null: not kept */
   printed: Record<string, unknown> | null;
 };
@@ -296,6 +298,8 @@ export type Fee = {
   maxFeePerGasWei?: bigint;
   /** for a dynamic fee transaction */
   maxPriorityFeePerGasWei?: bigint;
+  /** for a blob transaction; absent: the load has none */
+  maxFeePerBlobGasWei?: bigint;
 };
 
 export type Fees = {
@@ -313,12 +317,25 @@ export type Fees = {
   worstPriceWei: () => bigint;
   /** expected price per gas, from the base fee */
   priceWei: () => bigint;
-  /** takes the base fee of a newer block */
-  observe: (baseFeeWei: bigint | null) => void;
+  /** takes the base fee, and what decides the price of blob gas, of a newer block */
+  observe: (baseFeeWei: bigint | null, excessBlobGas?: number | null) => void;
+  /** from now on the offers are also for blobs */
+  payForBlobs: (blobs: BlobFeeState) => void;
+  /** price per blob gas of the newest block; 0 without blobs */
+  blobPriceWei: () => bigint;
 };
 
 /** baseFeeWei: null on chains without a base fee, where tipWei is the whole gas price */
-export type FeeState = { baseFeeWei: bigint | null; tipWei: bigint; legacy: boolean; maxFeeWei: bigint | null };
+export type FeeState = {
+  baseFeeWei: bigint | null;
+  tipWei: bigint;
+  legacy: boolean;
+  maxFeeWei: bigint | null;
+  blobs?: BlobFeeState | null;
+};
+
+/** updateFraction: of excess blob gas, by which the price grows e-fold (EIP-4844) */
+export type BlobFeeState = { excessBlobGas: number; updateFraction: number };
 
 /** what a transaction does, before nonce and fee */
 export type Call = {
@@ -327,7 +344,7 @@ export type Call = {
   data: string;
   value: bigint;
   gasLimit: bigint;
-} & Pick<OwnCall, 'accessList' | 'authorizationList'>;
+} & Pick<OwnCall, 'accessList' | 'authorizationList' | 'sidecar'>;
 
 export type Transaction = { chainId: number; nonce: number; fee: Fee; call: Call };
 
@@ -417,6 +434,7 @@ export type Block = {
   /** null: the node states none */
   timestampS: number | null;
   baseFeeWei: bigint | null;
+  excessBlobGas?: number | null;
   gasUsed: number;
   gasLimit: number;
   /** summed gas limits of our transactions, about; absent: not known */

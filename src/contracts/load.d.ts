@@ -242,6 +242,8 @@ export type Gas = {
   value?: { perWallet: bigint; perOperation: bigint };
   /** accounts that it creates on the chain */
   created?: { perWallet: bigint; perOperation: bigint };
+  /** of an operation */
+  blobs?: number;
 };
 
 /** A workload of workloads/contract.d.ts with everything filled in. */

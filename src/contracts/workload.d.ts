@@ -84,6 +84,16 @@ export interface Call {
   accessList?: readonly { address: string; storageKeys: readonly string[] }[];
   /** Makes the transaction one of type 4, which sets the code of accounts (EIP-7702). */
   authorizationList?: readonly Authorization[];
+  /** Makes the transaction one of type 3, which carries blobs (EIP-4844): one of kit.sidecars(). */
+  sidecar?: Sidecar;
+}
+
+/** Blobs with their commitments and proofs, as plain data. */
+export interface Sidecar {
+  /** Versioned hashes of the blobs. */
+  readonly hashes: readonly string[];
+  /** What follows the transaction on its way to a node: RLP items in hexadecimal, without 0x. */
+  readonly rlp: string;
 }
 
 /** Signed by the account that it is about, the authority; nonce is that of the authority. */
@@ -106,6 +116,8 @@ export interface Gas {
   value?: { perWallet?: bigint; perOperation?: bigint };
   /** Accounts that it creates on the chain: some chains charge far more gas for them (EIP-8037). */
   created?: { perWallet?: bigint; perOperation?: bigint };
+  /** Blobs of an operation, 0 to 6: a chain without blobs is refused before anything is sent. */
+  blobs?: number;
 }
 
 export interface Wallet {
@@ -186,6 +198,9 @@ export interface Receipt {
   gasUsed: string;
   effectiveGasPrice: string;
   logs: Array<{ address: string; topics: string[]; data: string }>;
+  /** Of a blob transaction. */
+  blobGasUsed?: string;
+  blobGasPrice?: string;
   /** A rollup's charge for data on the underlying chain. */
   l1Fee?: string | null;
   /** By its status. */
@@ -281,6 +296,11 @@ export interface Kit {
   deployOnce: (artifact: Artifact, ...constructorArguments: unknown[]) => Promise<string>;
   /** In prepare(): sends transactions, all of which must succeed; gas is estimated for the first. */
   sendAll: (calls: readonly (Call & { position: number })[], label?: string) => Promise<void>;
+  /**
+   * In prepare(): proves blobs of random data in a side thread: cell proofs (EIP-7594) where the chain has the Osaka fork.
+   * Needs @crate-crypto/node-eth-kzg, and gas.blobs.
+   */
+  sidecars: (count: number, blobs: number) => Promise<Sidecar[]>;
   /** An estimate with a margin of a tenth; exactly 21,000 for a plain payment. */
   estimateGas: (call: Omit<Call, 'gasLimit'> & { from: string }) => Promise<bigint>;
   /** The address of a contract deployed by this sender with this nonce. */

@@ -1,5 +1,7 @@
+import { blobGasOf } from '../chain/blobs.js';
+
 /**
- * @import { Block, Fee, Fees } from '../contracts/chain.d.ts'
+ * @import { Block, Call, Fee, Fees } from '../contracts/chain.d.ts'
  * @import { Account } from './nonces.js'
  * @import { Operation } from './operation.js'
  */
@@ -13,6 +15,8 @@
  * @property {bigint} gasLimit
  * @property {bigint} priceWei highest price offered per gas
  * @property {bigint} tipWei highest priority fee offered
+ * @property {bigint} blobGas
+ * @property {bigint} blobPriceWei highest price offered per blob gas
  */
 
 /** Blocks whose gas price is kept; operations in older blocks are charged in full. */
@@ -21,7 +25,7 @@ const BLOCKS_KEPT = 256;
 export class FeeBudget {
   #capWei;
   #fees;
-  #gasLimitOf;
+  #callOf;
   #feeAhead;
   /** Charged or reserved. */
   #usedWei = 0n;
@@ -29,21 +33,21 @@ export class FeeBudget {
   hasRefused = false;
   /**
    * By hash, with the gas charged so far and its highest price.
-   * @type {Map<string, {baseFeeWei: bigint | null, gasUsed: bigint, gas: bigint, priceWei: bigint}>}
+   * @type {Map<string, {baseFeeWei: bigint | null, blobPriceWei: bigint, gasUsed: bigint, gas: bigint, priceWei: bigint}>}
    */
   #blocks = new Map();
 
   /**
    * @param {object} options
    * @param {bigint} options.capWei
-   * @param {Pick<Fees, 'current'>} options.fees
-   * @param {(position: number, nonce: number) => bigint} options.gasLimitOf
+   * @param {Pick<Fees, 'current' | 'blobPriceWei'>} options.fees
+   * @param {(position: number, nonce: number) => Pick<Call, 'gasLimit' | 'sidecar'>} options.callOf
    * @param {(position: number, nonce: number) => Fee | null} options.feeAhead of a transaction signed ahead of time
    */
-  constructor({ capWei, fees, gasLimitOf, feeAhead }) {
+  constructor({ capWei, fees, callOf, feeAhead }) {
     this.#capWei = capWei;
     this.#fees = fees;
-    this.#gasLimitOf = gasLimitOf;
+    this.#callOf = callOf;
     this.#feeAhead = feeAhead;
   }
 
@@ -53,7 +57,9 @@ export class FeeBudget {
    * @returns {Reservation | null} null: the limit would be exceeded
    */
   reserve({ position, nextNonce }) {
-    const reservation = { gasLimit: this.#gasLimitOf(position, nextNonce), priceWei: 0n, tipWei: 0n };
+    const call = this.#callOf(position, nextNonce);
+    const blobGas = blobGasOf(call);
+    const reservation = { gasLimit: call.gasLimit, priceWei: 0n, tipWei: 0n, blobGas, blobPriceWei: 0n };
     const offers = [this.#fees.current()];
     // The transaction signed ahead of time may be sent instead.
     const ahead = this.#feeAhead(position, nextNonce);
@@ -72,13 +78,14 @@ export class FeeBudget {
   }
 
   /**
-   * Called for each new block, before its inclusions are reported.
+   * Called for each new block, before its inclusions are reported and after its fees were observed.
    * @param {Pick<Block, 'hash' | 'baseFeeWei' | 'gasUsed'>} block
    */
   observe({ hash, baseFeeWei, gasUsed }) {
     // Without a statement of its gas the fees of its transactions stay charged in full.
     if (gasUsed === 0) return;
-    this.#blocks.set(hash, { baseFeeWei, gasUsed: BigInt(gasUsed), gas: 0n, priceWei: 0n });
+    const blobPriceWei = this.#fees.blobPriceWei();
+    this.#blocks.set(hash, { baseFeeWei, blobPriceWei, gasUsed: BigInt(gasUsed), gas: 0n, priceWei: 0n });
     for (const oldest of this.#blocks.keys()) {
       if (this.#blocks.size <= BLOCKS_KEPT) return;
       this.#blocks.delete(oldest);
@@ -92,7 +99,8 @@ export class FeeBudget {
    */
   settle({ reservation, inclusion, sample }) {
     if (reservation === null) return;
-    const fullWei = reservation.gasLimit * reservation.priceWei;
+    const { gasLimit, priceWei, blobGas, blobPriceWei } = reservation;
+    const fullWei = gasLimit * priceWei + blobGas * blobPriceWei;
     if (sample.sentAtUs === null) this.#usedWei -= fullWei;
     else this.#usedWei -= fullWei - this.#costOf(reservation, inclusion?.hash ?? '');
   }
@@ -110,31 +118,32 @@ export class FeeBudget {
 
   /** @param {Reservation} held @param {Fee[]} offers */
   #increase(held, offers) {
-    let { priceWei, tipWei } = held;
-    for (const { gasPriceWei, maxFeePerGasWei, maxPriorityFeePerGasWei } of offers) {
+    let { priceWei, tipWei, blobPriceWei } = held;
+    for (const { gasPriceWei, maxFeePerGasWei, maxPriorityFeePerGasWei, maxFeePerBlobGasWei = 0n } of offers) {
       const offerWei = gasPriceWei ?? maxFeePerGasWei ?? 0n;
       priceWei = larger(priceWei, offerWei);
       // A legacy transaction pays its whole gas price.
       tipWei = larger(tipWei, maxPriorityFeePerGasWei ?? offerWei);
+      blobPriceWei = larger(blobPriceWei, maxFeePerBlobGasWei);
     }
-    const moreWei = held.gasLimit * (priceWei - held.priceWei);
+    const moreWei = held.gasLimit * (priceWei - held.priceWei) + held.blobGas * (blobPriceWei - held.blobPriceWei);
     if (this.#usedWei + moreWei > this.#capWei) return false;
-    Object.assign(held, { priceWei, tipWei });
+    Object.assign(held, { priceWei, tipWei, blobPriceWei });
     this.#usedWei += moreWei;
     return true;
   }
 
   /** @param {Reservation} held @param {string} hash of its block */
-  #costOf({ gasLimit, priceWei, tipWei }, hash) {
+  #costOf({ gasLimit, priceWei, tipWei, blobGas, blobPriceWei }, hash) {
     const block = this.#blocks.get(hash);
-    if (block === undefined) return gasLimit * priceWei;
+    if (block === undefined) return gasLimit * priceWei + blobGas * blobPriceWei;
     const { baseFeeWei, gasUsed, gas } = block;
     const paidWei = baseFeeWei === null ? priceWei : smaller(priceWei, baseFeeWei + tipWei);
     const beforeWei = gas * block.priceWei;
     // Our transactions together used at most the gas of the block.
     block.gas = smaller(gas + gasLimit, gasUsed);
     block.priceWei = larger(block.priceWei, paidWei);
-    return block.gas * block.priceWei - beforeWei;
+    return block.gas * block.priceWei - beforeWei + blobGas * smaller(blobPriceWei, block.blobPriceWei);
   }
 }
 

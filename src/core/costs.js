@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { GAS_PER_BLOB } from '../chain/blobs.js';
 import { ask, askAll, balanceOf as balanceAt, gasOf, headerAt, nullIfOdd } from '../chain/answers.js';
 import { PAYMENT_GAS, ether } from '../chain/funding.js';
 import { DEV_CHAIN_IDS } from '../chain/networks.js';
@@ -80,6 +81,18 @@ export async function gasOnChain(rpc, { address }, gas) {
   return { ...gas, ...added(gas), likely: added(gas.likely) };
 }
 
+/** @param {Fees} fees */
+function worstBlobPriceWei(fees) {
+  return fees.current().maxFeePerBlobGasWei ?? 0n;
+}
+
+/** The funds for blobs count as value sent: gas has another price. @param {Gas} gas @param {Fees} fees @returns {Gas} */
+export function withBlobs(gas, fees) {
+  const { perWallet, perOperation } = gas.value ?? { perWallet: 0n, perOperation: 0n };
+  const blobsWei = BigInt(gas.blobs ?? 0) * GAS_PER_BLOB * worstBlobPriceWei(fees);
+  return { ...gas, value: { perWallet, perOperation: perOperation + blobsWei } };
+}
+
 /**
  * @param {object} parts
  * @param {LoadSize} parts.load
@@ -92,6 +105,7 @@ export async function gasOnChain(rpc, { address }, gas) {
 export function estimateCost({ load, gas, fees, blockSeconds, deployments, paymentGas }) {
   const priceWei = fees.priceWei();
   const isBounded = load.durationMs !== null;
+  const blobGas = BigInt(gas.blobs ?? 0) * GAS_PER_BLOB;
   const operations = isBounded ? Math.ceil(operationsExpected(load, blockSeconds)) : ASSUMED_OPERATIONS;
   return {
     priceWei,
@@ -100,9 +114,9 @@ export function estimateCost({ load, gas, fees, blockSeconds, deployments, payme
     isBounded,
     /** Fees of deployments and payments. */
     setUpWei: BigInt(deployments) * gas.likely.perWallet * priceWei + paymentGas * priceWei,
-    loadWei: BigInt(operations) * gas.likely.perOperation * priceWei,
+    loadWei: BigInt(operations) * (gas.likely.perOperation * priceWei + blobGas * fees.blobPriceWei()),
     /** At the offered price. */
-    worstWei: BigInt(operations) * gas.perOperation * fees.worstPriceWei(),
+    worstWei: BigInt(operations) * (gas.perOperation * fees.worstPriceWei() + blobGas * worstBlobPriceWei(fees)),
   };
 }
 
@@ -290,8 +304,8 @@ export class SetUpCosts {
    * @param {bigint} offeredWei price per gas
    */
   spend(orders, receipts, offeredWei) {
-    for (const [i, { gasUsed, priceWei, l1FeeWei }] of receipts.entries())
-      this.spentWei += BigInt(gasUsed ?? orders[i].gasLimit) * (priceWei ?? offeredWei) + l1FeeWei;
+    for (const [i, { gasUsed, priceWei, dataFeeWei }] of receipts.entries())
+      this.spentWei += BigInt(gasUsed ?? orders[i].gasLimit) * (priceWei ?? offeredWei) + dataFeeWei;
   }
 }
 

@@ -20,7 +20,7 @@ import { Storm } from './storm.js';
 import { Lookups, MAX_SUBMISSIONS, RetryPolicy, Submissions, lookUp } from './submit.js';
 
 /**
- * @import { Block, Fee, Fees, InclusionDetector, Reorg, Rpc, SeenBlock, Sighting, Signer, ThreadStats } from '../contracts/chain.d.ts'
+ * @import { Block, Call, Fee, Fees, InclusionDetector, Reorg, Rpc, SeenBlock, Sighting, Signer, ThreadStats } from '../contracts/chain.d.ts'
  * @import { Clock, Engine, EngineConfig, EngineReport, ObserverTools, LoadPlan, Pace, Schedule, Snapshot, SpreadReport, TransactionWorkload, Workload } from '../contracts/load.d.ts'
  * @import { EngineStats, ReorgEvent, Resubmissions } from '../contracts/run-file.d.ts'
  * @import { DetectorRow } from '../inclusion/index.js'
@@ -142,10 +142,10 @@ export class ThreadEngine {
     }
     const { signer, fees, chainId, startBlock, startHash, ...about } = /** @type {ChainTools} */ (chain);
     const { confirmations, capWei } = about;
-    const gasLimitOf = gasLimitsOf(workload);
+    const callOf = callsOf(workload);
     /** @type {(position: number, nonce: number) => Fee | null} */
     const feeAhead = (position, nonce) => presigner.feeAhead(position, nonce);
-    const budget = capWei === null ? null : new FeeBudget({ capWei, fees, gasLimitOf, feeAhead });
+    const budget = capWei === null ? null : new FeeBudget({ capWei, fees, callOf, feeAhead });
     const createDetector = this.#options.createDetector ?? detectors[about.inclusion].create;
     const inclusion = createDetector({
       rpc,
@@ -156,9 +156,9 @@ export class ThreadEngine {
       headAtUs: about.headAtUs,
       confirmations,
       onBlock: (block) => {
-        fees.observe(block.baseFeeWei);
+        fees.observe(block.baseFeeWei, block.excessBlobGas);
         budget?.observe(block);
-        const seen = this.#describe(block, gasLimitOf(0, accounts[0].wallet.nonce));
+        const seen = this.#describe(block, callOf(0, accounts[0].wallet.nonce).gasLimit);
         this.#blocks = addBlocks(this.#blocks, totalsOfBlock(seen));
         this.#observers.block(seen);
         onBlock(seen);
@@ -427,17 +427,19 @@ function iterationsOf({ config, workload }) {
   return { operationsEach: (iterations ?? Infinity) * perIteration, perIteration, thinkTimeMs };
 }
 
+const NO_CALL = Object.freeze({ gasLimit: 0n });
+
 /**
  * A workload that throws costs nothing: the operation fails before it is sent.
  * @param {TransactionWorkload} workload
- * @returns {(position: number, nonce: number) => bigint}
+ * @returns {(position: number, nonce: number) => Pick<Call, 'gasLimit'> & Pick<Partial<Call>, 'sidecar'>}
  */
-function gasLimitsOf(workload) {
+function callsOf(workload) {
   return (position, nonce) => {
     try {
-      return workload.next(position, nonce).gasLimit;
+      return workload.next(position, nonce);
     } catch {
-      return 0n;
+      return NO_CALL;
     }
   };
 }

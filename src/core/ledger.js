@@ -261,6 +261,12 @@ function pick({ walletIndex, hash, outcome, code }) {
 const MAX_RECENT_INCLUSIONS = 16_384;
 
 /**
+ * Blob transactions are larger, no others: in a thread they share their sidecars, and copies for another thread would take
+ * gigabytes. So the audit does not send them again after a reorg; nodes keep their blobs for that.
+ */
+const MAX_RAW_CHARS = 262_144;
+
+/**
  * The latest inclusions, needed when their blocks are removed by a reorg.
  *
  * @typedef {Pick<Sample, 'walletIndex' | 'hash' | 'outcome' | 'code'>} SampleIdentity
@@ -318,7 +324,9 @@ class RecentInclusions {
 
   /** @returns {EntryState[]} */
   toState() {
-    return this.#entries.map(({ account, ...entry }) => ({ ...entry, position: account.position }));
+    return this.#entries.map(({ account, raw, ...entry }) => {
+      return { ...entry, raw: (raw?.length ?? 0) > MAX_RAW_CHARS ? null : raw, position: account.position };
+    });
   }
 
   /**

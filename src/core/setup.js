@@ -1,3 +1,4 @@
+import { readBlobFees } from '../chain/blobs.js';
 import { HEAD, ask, askAll, gasOf, headerAt, nonceOf, nullIfRefused, toHex } from '../chain/answers.js';
 import { hashOf } from '../chain/chain-identity.js';
 import { fundOnDevChain } from '../chain/devchain.js';
@@ -24,7 +25,15 @@ import { chainReplaced } from '../inclusion/follow.js';
 import { chooseInclusion, warningOf } from '../inclusion/index.js';
 import { chooseKeys, deriveWallets, identify, openSender, readChainAndKeys } from './connect.js';
 import { loadText } from './describe.js';
-import { SetUpCosts, checkRefill, estimateRunCost, gasOnChain, secondsPerBlock, warmupSeconds } from './costs.js';
+import {
+  SetUpCosts,
+  checkRefill,
+  estimateRunCost,
+  gasOnChain,
+  secondsPerBlock,
+  warmupSeconds,
+  withBlobs,
+} from './costs.js';
 import { sliceIndexes } from './nonces.js';
 import { rateOf } from './pacer.js';
 import { counted } from '../text.js';
@@ -116,6 +125,7 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
 
   const sender = await openSender(asked.wallets, { clock, stop, timeoutMs: network.txTimeoutMs }, rpc, chain);
   const { fees, costs } = sender;
+  if (workload.gas.blobs) fees.payForBlobs(await readBlobFees(rpc));
   try {
     if (isEmbedded) {
       onProgress('funding wallets', 0, threads);
@@ -127,7 +137,7 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
     }
     const { index, instances } = asked.instance;
     await refuseLargeOperations(rpc, wallets[0], workload.gas, chain);
-    const gas = await gasOnChain(rpc, given.funder ?? wallets[0], workload.gas);
+    const gas = withBlobs(await gasOnChain(rpc, given.funder ?? wallets[0], workload.gas), fees);
     const needWei = walletNeedWei({ ...load, fundAmountWei }, gas, fees, chain);
     const planned = { ...load, maxSpendWei, ratePerSecond: rateOf(load, workload) };
     const known = { funder: given.funder, wallets, sender, gas, chain, notice };
@@ -393,7 +403,7 @@ export async function startBlockOf({ sender, wallets, startS }, confirmations, s
   const latest = await latestHeader(rpc);
   const head = latest.number;
   // The set-up may have ended long before the common start.
-  fees.observe(latest.baseFeeWei);
+  fees.observe(latest.baseFeeWei, latest.excessBlobGas);
   const startBlock = Math.min(head, Math.max(setUpBlock, head - confirmations));
   const startHash = startBlock === head ? latest.hash : await nullIfRefused(hashOf(rpc, startBlock, 'setup'));
   await waitForNonces({ sender, wallets, startS }, clock.nowUs() + WAIT_MS * 1000);

@@ -290,12 +290,12 @@ export function fetchBlock(rpc, clock, number) {
 
 /** @param {BlockWithHashes} block @param {number} seenAtUs @param {number} ours @returns {Block} */
 export function describeBlock(
-  { number, hash, timestampS, baseFeeWei, gasUsed, gasLimit, transactions },
+  { number, hash, timestampS, baseFeeWei, excessBlobGas, gasUsed, gasLimit, transactions },
   seenAtUs,
   ours,
 ) {
   return {
-    ...{ number, hash, seenAtUs, timestampS, baseFeeWei, ours },
+    ...{ number, hash, seenAtUs, timestampS, baseFeeWei, excessBlobGas, ours },
     gasUsed: gasUsed ?? 0,
     // 0: the chain states none, or the used part of it is not known.
     gasLimit: gasUsed === null ? 0 : (gasLimit ?? 0),

@@ -1,6 +1,7 @@
 import { WorkloadError, displayName } from '../errors.js';
 import { isWorkloadFile } from '../files.js';
 import { WorkloadHost } from './kit.js';
+import { assertKzgLibrary } from './sidecars.js';
 import { setsOf } from './table.js';
 import { beforeLoad, inTime, locateError, unlessAborted } from './user-code.js';
 import { checkedWorkload, loadWorkloadFile } from './user-file.js';
@@ -95,6 +96,7 @@ function completed(workload, host) {
   const { gas = GAS, subject = 'wallets executed', valueWei, audit } = workload;
   const value = { perWallet: 0n, perOperation: firstValueOf(workload), ...gas.value };
   const created = { perWallet: 0n, perOperation: 0n, ...gas.created };
+  if (gas.blobs) assertKzgLibrary();
   return /** @type {TransactionWorkload} */ ({
     kind: 'transaction',
     subject,

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Interface, concat, getBytes, getCreateAddress, id, isHexString, keccak256 } from 'ethers';
+import { MAX_BLOBS, takesCellProofs } from '../chain/blobs.js';
 import { createCurve } from '../chain/keys.js';
 import { PAYMENT_GAS } from '../chain/funding.js';
 import { isBusy } from '../chain/refusals.js';
@@ -11,6 +12,7 @@ import { CheckError, RpcError, UnavailableError, WorkloadError, displayName, one
 import { drawBits } from '../random.js';
 import { stateCheck } from './contract-state.js';
 import { MAX_AUDIT_MS, Receipts, UNSURE, areOurs, successCheck } from './receipts.js';
+import { proveSidecars } from './sidecars.js';
 import { compile } from './solidity.js';
 import { describeValue } from './user-code.js';
 import { CALL_WORDS, isCall } from './user-file.js';
@@ -89,6 +91,7 @@ export class WorkloadHost {
       },
       deployOnce: async (artifact, ...args) => (await kit.deployEach(artifact, () => args, [0]))[0],
       sendAll: (calls, label = 'preparing') => this.#send(calls, label),
+      sidecars: (count, blobs) => this.#sidecars(count, blobs),
       estimateGas: (call) => this.measure(call),
       createAddress,
       authority: (seed) => authorityOf(`${tag} ${seed}`),
@@ -256,6 +259,7 @@ export class WorkloadHost {
     if (calls.length === 0) return;
     for (const call of calls) {
       if (!isCall(call)) throw this.#error(`it was given ${describeValue(call)}, and takes ${CALL_WORDS}`);
+      if (call.sidecar !== undefined) throw this.#error('kit.sendAll takes no sidecar');
       if (wallets[call.position] === undefined)
         throw this.#error(`there is no wallet at position ${describeValue(call.position)}`);
     }
@@ -272,6 +276,21 @@ export class WorkloadHost {
     const reason = await revertReason(sender.rpc, hash, 'setup');
     const why = reason === null ? '' : `: ${reason}`;
     throw this.#error(`the transaction of wallet ${index} was reverted (${hash})${why}`);
+  }
+
+  /** @type {Kit['sidecars']} */
+  async #sidecars(count, blobs) {
+    const { sender, onProgress } = this.#prepared();
+    if (!isFrom1To(MAX_SIDECARS, count) || !isFrom1To(MAX_BLOBS, blobs))
+      throw this.#error(
+        `kit.sidecars(count, blobs): give a count from 1 to ${MAX_SIDECARS}, and 1 to ${MAX_BLOBS} blobs each`,
+      );
+    if (sender.fees.blobPriceWei() === 0n)
+      throw this.#error('kit.sidecars: state gas.blobs, the blobs of an operation');
+    onProgress('proving blobs', 0, count);
+    const sidecars = await proveSidecars({ count, blobs, hasCellProofs: await takesCellProofs(sender.rpc) });
+    onProgress('proving blobs', count, count);
+    return sidecars;
   }
 
   /** @type {Kit['verifyByReceipt']} */
@@ -327,6 +346,14 @@ function isFilled({ data, value, gasLimit }) {
 /** @param {AbortSignal} signal */
 function limited(signal) {
   return AbortSignal.any([signal, AbortSignal.timeout(MAX_AUDIT_MS)]);
+}
+
+/** Each blob takes a quarter of a megabyte in each thread. */
+const MAX_SIDECARS = 32;
+
+/** @param {number} most @param {number} value */
+function isFrom1To(most, value) {
+  return Number.isInteger(value) && value >= 1 && value <= most;
 }
 
 /** @param {string} seed @returns {ReturnType<Kit['authority']>} */

@@ -101,6 +101,7 @@ function gasOf(parts) {
     perOperation: most(({ perOperation }) => perOperation),
     likely: { perWallet: added(({ likely }) => likely.perWallet), perOperation: BigInt(Math.round(mean)) },
     value: { perWallet: added(({ value }) => value.perWallet), perOperation: most(({ value }) => value.perOperation) },
+    blobs: Math.max(...parts.map(({ workload }) => workload.gas.blobs ?? 0)),
     created: {
       perWallet: added(({ created }) => created?.perWallet ?? 0n),
       perOperation: most(({ created }) => created?.perOperation ?? 0n),

@@ -184,8 +184,8 @@ function priceIn({ baseFeeWei }, { maxPriceWei, maxTipWei }) {
 }
 
 /** As the contract of workloads states it. @param {ChainReceipt} receipt @returns {Receipt} */
-function forWorkloads({ printed, isSuccess, gasUsed, priceWei, l1FeeWei }) {
-  const feeWei = gasUsed === null || priceWei === null ? null : BigInt(gasUsed) * priceWei + l1FeeWei;
+function forWorkloads({ printed, isSuccess, gasUsed, priceWei, dataFeeWei }) {
+  const feeWei = gasUsed === null || priceWei === null ? null : BigInt(gasUsed) * priceWei + dataFeeWei;
   return /** @type {Receipt} */ ({ ...printed, succeeded: isSuccess, feeWei });
 }
 

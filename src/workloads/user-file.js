@@ -3,6 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { compileFunction } from 'node:vm';
 import { isHexString } from 'ethers';
+import { MAX_BLOBS } from '../chain/blobs.js';
 import { isAbsent } from '../chain/refusals.js';
 import { InputError, WorkloadError, displayName } from '../errors.js';
 import { readJsonFile } from '../json-file.js';
@@ -34,30 +35,34 @@ const isText = (value) => value === undefined || value === null || typeof value 
 const isAmount = (value, bits) => typeof value === 'bigint' && value >= 0n && value < 1n << BigInt(bits);
 /** @param {unknown} value */
 const isAddress = (value) => isHexString(value, 20);
+/** @param {unknown} value */
+const isHash = (value) => isHexString(value, 32);
 
 /** @param {any} gas */
-function isGas({ likely, value = {}, created = {}, ...gas }) {
+function isGas({ likely, value = {}, created = {}, blobs = 0, ...gas }) {
   const amounts = [gas, likely ?? gas].flatMap(({ perWallet, perOperation }) => [perWallet, perOperation]);
   const others = [value, created].flatMap((one) =>
     one === null || typeof one !== 'object' ? [one] : Object.values(one),
   );
-  return [...amounts, ...others].every((amount) => isAmount(amount, 256));
+  const hasBlobs = Number.isInteger(blobs) && blobs >= 0 && blobs <= MAX_BLOBS;
+  return hasBlobs && [...amounts, ...others].every((amount) => isAmount(amount, 256));
 }
 
 /** @param {any} call */
 export function isCall(call) {
-  const { to, data = '0x', value = 0n, gasLimit = 0n, accessList = [], authorizationList = [] } = call ?? {};
+  const { to, data = '0x', value = 0n, gasLimit = 0n, accessList = [], authorizationList = [], sidecar } = call ?? {};
   return (
     (to === null || isAddress(to)) &&
     isHexString(data, true) &&
     isAmount(value, 256) &&
     isAmount(gasLimit, 64) &&
+    (sidecar === undefined || (to !== null && isText(sidecar.rlp) && sidecar.hashes.every(isHash))) &&
     [...accessList, ...authorizationList].every(({ address }) => isAddress(address))
   );
 }
 
 export const CALL_WORDS =
-  'a call { to, data, value, gasLimit }: to an address, or null for a deployment; data 0x and pairs of hexadecimal digits; value and gasLimit bigints; accessList of { address, storageKeys }, authorizationList of { chainId, address, nonce, yParity, r, s }';
+  'a call { to, data, value, gasLimit }: to an address, or null for a deployment; data 0x and pairs of hexadecimal digits; value and gasLimit bigints; accessList of { address, storageKeys }, authorizationList of { chainId, address, nonce, yParity, r, s }; sidecar one of kit.sidecars(), with a receiver';
 
 /** @param {any} request */
 function isRequest({ method, params = [], name = 'x' }) {
@@ -146,7 +151,7 @@ export function checkedWorkload(own, file) {
   assert(own.next !== undefined, 'the workload lacks next(), which returns the next operation');
   assert(
     gas === undefined || holdsFor(gas, isGas),
-    'gas must be { perWallet, perOperation }, both bigints such as 50_000n; so must be the members of gas.value and gas.created',
+    `gas must be { perWallet, perOperation }, both bigints such as 50_000n; so must be the members of gas.value and gas.created; and gas.blobs a number from 0 to ${MAX_BLOBS}`,
   );
   // By name, because the members of a class are not its own properties.
   /** @type {Record<string, any>} */

@@ -123,7 +123,7 @@ for (const name of NAMES) {
       send('0xa');
       send('0xb');
       await mine(1, ['0xforeign']);
-      chain.mine([], { baseFeePerGas: undefined });
+      chain.mine([], { baseFeePerGas: undefined, excessBlobGas: '0x20000' });
       await notice();
       chain.mine([], { baseFeePerGas: null });
       await notice();
@@ -133,6 +133,7 @@ for (const name of NAMES) {
         hash: blockHash(HEAD + 1),
         timestampS: 1_700_000_101,
         baseFeeWei: 108n,
+        excessBlobGas: null,
         gasUsed: 78_000,
         gasLimit: 30_000_000,
         transactions: 3,
@@ -140,7 +141,10 @@ for (const name of NAMES) {
       });
       assert.ok(seenAtUs > 0 && seenAtUs <= second.seenAtUs);
       assert.ok(Number(spreadFromUs) <= seenAtUs);
-      assert.deepEqual([second.baseFeeWei, second.ours, second.transactions], [null, 0, 0]);
+      assert.deepEqual(
+        [second.baseFeeWei, second.excessBlobGas, second.ours, second.transactions],
+        [null, 131_072, 0, 0],
+      );
       assert.equal(third.baseFeeWei, null);
       assert.deepEqual(numbers(), range(HEAD + 1, HEAD + 3));
     });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { anvilFor } from '../helpers/anvil.js';
+import { anvilFor, startAnvil } from '../helpers/anvil.js';
 import { ROOT, exited, runStress, spawnStress } from '../helpers/cli.js';
 import { runOf, startOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
@@ -45,6 +45,14 @@ describe('examples', () => {
       assert.ok(counts.verified > 0);
       assert.deepEqual([counts.failed, audit.exact, audit.effectsOnChain], [0, true, String(counts.verified)]);
     });
+});
+
+it('blobs on a chain that has none: one line, before anything is sent', async (t) => {
+  const { url, stop } = await startAnvil({ args: ['--hardfork', 'shanghai'] });
+  t.after(stop);
+  const file = join(ROOT, 'docs', 'examples', 'blobs.js');
+  const { stderr } = await exited(69, ['--rpc', url, '-t', '1', '--workload', file]);
+  assert.match(stderr, /^stress: http\S+: eth_getBlockByNumber: excessBlobGas is not there: .+\n$/);
 });
 
 describe('stress new-workload', () => {

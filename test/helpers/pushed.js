@@ -62,6 +62,27 @@ function sumsOf({ counts, failures, intervals }, own) {
   return sums;
 }
 
+/** @typedef {{attributes: Array<{key: string, value: {stringValue: string}}>, asDouble: number, count?: string, sum: number, bucketCounts: string[]}} Point */
+
+/** The last value of each series; JSON of protocol buffers has no counts of 0. @param {string[]} pushes as OTLP in JSON @returns {Map<string, number>} */
+export function lastOf(pushes) {
+  const series = new Map();
+  for (const text of pushes)
+    for (const { name, sum, gauge, histogram } of JSON.parse(text).resourceMetrics[0].scopeMetrics[0].metrics)
+      for (const point of /** @type {Point[]} */ ((sum ?? gauge ?? histogram).dataPoints)) {
+        const labels = Object.fromEntries((point.attributes ?? []).map(({ key, value }) => [key, value.stringValue]));
+        /** @param {string} behind @param {number} value */
+        const set = (behind, value) => series.set(seriesName(`${name}${behind}`, labels), value);
+        if (histogram === undefined) set('', point.asDouble);
+        else {
+          set('_count', Number(point.count ?? 0));
+          set('_sum', point.sum);
+          assert.equal(sumOf(point.bucketCounts.map(Number)), Number(point.count ?? 0), name);
+        }
+      }
+  return series;
+}
+
 /** The receiver has all sums of the run file, and no others. @param {any} run @param {Map<string, number>} series of the receiver @param {Labels} [own] */
 export function assertSums(run, series, own = {}) {
   const sums = sumsOf(run, own);

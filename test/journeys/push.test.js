@@ -9,8 +9,8 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { anvilFor } from '../helpers/anvil.js';
-import { assertSums, seriesName } from '../helpers/pushed.js';
-import { runOf, sumOf } from '../helpers/run-of.js';
+import { assertSums, lastOf } from '../helpers/pushed.js';
+import { runOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
@@ -49,27 +49,6 @@ async function receiverOf(t, answer = () => ({ status: 200 })) {
 /** @param {number} status @param {Record<string, string>} [headers] */
 const answerOf = (status, headers) => ({ status, headers });
 
-/** @typedef {{attributes: Array<{key: string, value: {stringValue: string}}>, asDouble: number, count: string, sum: number, bucketCounts: string[]}} Point */
-
-/** The last value of each series. @param {Push[]} pushes @returns {Map<string, number>} */
-function lastOf(pushes) {
-  const series = new Map();
-  for (const { text } of pushes)
-    for (const { name, sum, gauge, histogram } of JSON.parse(text).resourceMetrics[0].scopeMetrics[0].metrics)
-      for (const point of /** @type {Point[]} */ ((sum ?? gauge ?? histogram).dataPoints)) {
-        const labels = Object.fromEntries(point.attributes.map(({ key, value }) => [key, value.stringValue]));
-        /** @param {string} behind @param {number} value */
-        const set = (behind, value) => series.set(seriesName(`${name}${behind}`, labels), value);
-        if (histogram === undefined) set('', point.asDouble);
-        else {
-          set('_count', Number(point.count));
-          set('_sum', point.sum);
-          assert.equal(sumOf(point.bucketCounts.map(Number)), Number(point.count), name);
-        }
-      }
-  return series;
-}
-
 const LINE = /^(?:WARN|ERROR): (.*) pushes to http:\/\/127\.0\.0\.1:\d+\/v1\/metrics failed, (.*)$/m;
 
 describe('--push', { concurrency: 2 }, () => {
@@ -91,7 +70,7 @@ describe('--push', { concurrency: 2 }, () => {
       const basic = `Basic ${Buffer.from('me:pass-word').toString('base64')}`;
       assert.deepEqual([authorization, key, tenant, type], [basic, 'key-of-mine', 'tenant-1', 'application/json']);
     }
-    assertSums(run, lastOf(taken), { branch: 'main', pr: '7' });
+    assertSums(run, lastOf(taken.map(({ text }) => text)), { branch: 'main', pr: '7' });
     assert.deepEqual(run.config.label, ['branch=main', 'pr=7']);
     assert.doesNotMatch(JSON.stringify(run) + stdout, /pass-word|key-of-mine/);
   });
@@ -113,7 +92,7 @@ describe('--push', { concurrency: 2 }, () => {
       return count % 2 === 0 ? answerOf(429, { 'retry-after': '1' }) : answerOf(200);
     });
     const { run, stderr } = await runOf(t, `-d 1s --push ${url}`, { chain, threads: 2 });
-    assertSums(run, lastOf(taken));
+    assertSums(run, lastOf(taken.map(({ text }) => text)));
     assert.match(stderr, /failed, and the final figures arrived: /);
     assert.equal(other.asked.length, 0);
   });

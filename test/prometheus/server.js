@@ -1,19 +1,8 @@
 /** Real ones in folders of their own: Debian's scrapes pages every second, a newer one is pushed to. */
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { after } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ensureBuilt } from '../../scripts/nodes/build.js';
-import { freePort } from '../helpers/anvil.js';
-
-const START_TIMEOUT_MS = 30_000;
-
-/** @type {Set<() => void>} */
-const running = new Set();
-after(() => running.forEach((kill) => kill()));
+import { startProgram } from '../helpers/program.js';
 
 /** Why there is none; false if there is. */
 export function noPrometheus() {
@@ -64,44 +53,18 @@ export const startPrometheus3 = (binary) =>
 
 /** @param {{config: string, binary?: string, flags?: string[]}} program @returns {Promise<Prometheus>} */
 async function startServer({ config, binary = 'prometheus', flags = [] }) {
-  const folder = mkdtempSync(join(tmpdir(), 'stress-prometheus-'));
-  const port = await freePort();
-  const url = `http://127.0.0.1:${port}`;
-  writeFileSync(join(folder, 'prometheus.yml'), config);
-  const args = [
-    ...[`--config.file=${join(folder, 'prometheus.yml')}`, `--storage.tsdb.path=${join(folder, 'data')}`],
-    ...[`--web.listen-address=127.0.0.1:${port}`, '--log.level=warn', ...flags],
-  ];
-  /** @type {(signal: NodeJS.Signals) => Promise<unknown>} */
-  let end;
-  const start = async () => {
-    const child = spawn(binary, args, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
-    let words = '';
-    child.stderr.setEncoding('utf8').on('data', (chunk) => (words += chunk));
-    const ended = once(child, 'exit').then(() => true);
-    end = (signal) => {
-      child.kill(signal);
-      return ended;
-    };
-    for (const deadline = Date.now() + START_TIMEOUT_MS; ;) {
-      const isReady = await fetch(`${url}/-/ready`).then(
-        ({ ok }) => ok,
-        () => false,
-      );
-      if (isReady) break;
-      const isOver = await Promise.race([ended, sleep(100, Date.now() > deadline)]);
-      if (isOver) throw new Error(`prometheus did not start: ${words}`);
-    }
-  };
-  running.add(() => {
-    void end('SIGKILL');
-    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  const { url, start, stop } = await startProgram(binary, {
+    config: () => config,
+    args: (file, port, folder) => [
+      ...[`--config.file=${file}`, `--storage.tsdb.path=${join(folder, 'data')}`],
+      ...[`--web.listen-address=127.0.0.1:${port}`, '--log.level=warn', ...flags],
+    ],
+    isReady: async (url) => (await fetch(`${url}/-/ready`)).ok,
   });
-  await start();
   return {
     url,
     start,
-    stop: async () => void (await end('SIGTERM')),
+    stop,
     query: async (expr) => {
       const response = await fetch(`${url}/api/v1/query?${new URLSearchParams({ query: expr })}`);
       const { status, data, error } = /** @type {any} */ (await response.json());

@@ -169,12 +169,12 @@ export class Refiller {
       if (receipt === null && nowUs - (sent.passedAtUs ?? nowUs) < LAG_US) continue;
       this.#open.delete(hash);
       // What a receipt does not state stays charged.
-      const { gasUsed = 0, priceWei = 0n, l1FeeWei = 0n } = receipt ?? {};
+      const { gasUsed = 0, priceWei = 0n, dataFeeWei = 0n } = receipt ?? {};
       const gasWei = gasUsed === null || priceWei === null ? sent.reservedWei : BigInt(gasUsed) * priceWei;
       await charge(gasWei - sent.reservedWei);
       if (receipt === null) continue;
       this.facts.transactions += 1;
-      this.facts.gasWei += gasWei + l1FeeWei;
+      this.facts.gasWei += gasWei + dataFeeWei;
       if (receipt.isSuccess) for (const payment of sent.payments) this.#credit(payment);
     }
   }

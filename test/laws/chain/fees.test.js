@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { readBlobFees, takesCellProofs } from '../../../src/chain/blobs.js';
 import { createFees, readFees } from '../../../src/chain/fees.js';
 import { RpcError, TransportError } from '../../../src/errors.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
@@ -219,4 +220,78 @@ describe('fees.state()', () => {
       }
     });
   }
+});
+
+describe('fees for blobs', () => {
+  /** With a price of e^20 per blob gas, 485,165,195.4. */
+  const blobs = { excessBlobGas: 20 * 5_007_716, updateFraction: 5_007_716 };
+  const PRICE = 485_165_196n;
+
+  it('offers five times the price of the newest block, in other threads too, and nothing without blobs', () => {
+    const fees = feesOf(7n, 2n);
+    assert.deepEqual([fees.current().maxFeePerBlobGasWei, fees.blobPriceWei()], [undefined, 0n]);
+    fees.observe(7n, 1_000_000);
+    fees.payForBlobs(blobs);
+    assert.deepEqual([fees.current().maxFeePerBlobGasWei, fees.blobPriceWei()], [5n * PRICE, PRICE]);
+    fees.observe(null, 0);
+    assert.deepEqual([fees.current().maxFeePerBlobGasWei, fees.blobPriceWei()], [5n, 1n]);
+    fees.observe(null, blobs.excessBlobGas);
+    assert.equal(createFees(fees.state()).current().maxFeePerBlobGasWei, 5n * PRICE);
+  });
+
+  it('an offer holds and is enough by the price of blob gas, too', () => {
+    const fees = feesOf(7n, 2n);
+    fees.payForBlobs(blobs);
+    const earlier = fees.current();
+    assert.ok(fees.holds(earlier) && !fees.isTooLow(earlier));
+    fees.observe(7n, 21 * 5_007_716);
+    assert.ok(!fees.holds(earlier) && !fees.isTooLow(earlier));
+    fees.observe(7n, 22 * 5_007_716);
+    assert.ok(fees.isTooLow(earlier));
+  });
+
+  it('a replacement doubles all three fees', () => {
+    for (const legacy of [false, true]) {
+      const fees = feesOf(7n, 2n, { legacy });
+      fees.payForBlobs(blobs);
+      const earlier = fees.current();
+      const raised = /** @type {Record<string, bigint>} */ (fees.raise(earlier));
+      for (const [name, wei] of Object.entries(earlier)) assert.ok(raised[name] >= 2n * wei, name);
+    }
+  });
+});
+
+describe('readBlobFees()', () => {
+  const header = (/** @type {object} */ more) => ({ number: '0x1', hash: `0x${'1'.repeat(64)}`, ...more });
+  const unknown = () => {
+    throw new RpcError('eth_config', -32601, 'the method does not exist');
+  };
+  const of = (/** @type {string} */ excessBlobGas, /** @type {Record<string, () => unknown>} */ answers) =>
+    readBlobFees(fakeRpc({ eth_getBlockByNumber: () => header({ excessBlobGas }), ...answers }));
+
+  it('refuses a chain without blobs', async () => {
+    const rpc = fakeRpc({ eth_getBlockByNumber: () => header({}) });
+    await assert.rejects(
+      readBlobFees(rpc),
+      /eth_getBlockByNumber: excessBlobGas is not there: the chain takes no blob/,
+    );
+  });
+
+  it('the price rises as the chain states it, or else as its price implies', async () => {
+    const stated = { eth_config: () => ({ current: { blobSchedule: { baseFeeUpdateFraction: 5_007_716 } } }) };
+    assert.deepEqual(await of('0x10', stated), { excessBlobGas: 16, updateFraction: 5_007_716 });
+    const implied = await of('0x5f76730', { eth_config: unknown, eth_blobBaseFee: () => '0x1ceb00cb' });
+    assert.ok(Math.abs(implied.updateFraction / 5_007_716 - 1) < 1e-3, `${implied.updateFraction}`);
+    const low = await of('0x0', { eth_config: unknown, eth_blobBaseFee: () => '0x1' });
+    assert.deepEqual(low, { excessBlobGas: 0, updateFraction: 1_112_826 });
+  });
+
+  it('cell proofs are for chains that have the opcode of their fork', async () => {
+    const isTaken = (/** @type {() => unknown} */ eth_call) => takesCellProofs(fakeRpc({ eth_call }));
+    assert.equal(await isTaken(() => `0x${'0'.repeat(62)}ff`), true);
+    const refuse = () => {
+      throw new RpcError('eth_call', -32000, 'invalid opcode: CLZ');
+    };
+    assert.equal(await isTaken(refuse), false);
+  });
 });

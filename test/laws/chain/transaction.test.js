@@ -1,10 +1,10 @@
 /** The encoder is our own, so it is held to ethers' bytes, with both signers. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { SigningKey, Transaction, getAddress, hashAuthorization } from 'ethers';
+import { SigningKey, Transaction, decodeRlp, encodeRlp, getAddress, hashAuthorization } from 'ethers';
 import fc from 'fast-check';
 import { Wallet, createNativeCurve, createSigner, createWasmCurve } from '../../../src/chain/keys.js';
-import { encodeCall, signAuthorization, signTransaction } from '../../../src/chain/transaction.js';
+import { encodeCall, encodeSidecar, signAuthorization, signTransaction } from '../../../src/chain/transaction.js';
 
 /** @import { Call, Fee, Signer } from '../../../src/contracts/chain.d.ts' */
 
@@ -73,6 +73,14 @@ const authorizationList = fc.array(
   { minLength: 1, maxLength: 3 },
 );
 
+/** With cell proofs. */
+const SIDECAR = { blobs: ['aa'.repeat(300), '05'], commitments: ['bb', 'cc'], proofs: ['dd', 'ee', 'ff'] };
+const sidecar = fc
+  .array(words, { minLength: 1, maxLength: 6 })
+  .map((hashes) => ({ hashes, rlp: encodeSidecar({ ...SIDECAR, hasCellProofs: true }) }));
+const blobFees = (/** @type {fc.Arbitrary<Fee>} */ fees) =>
+  fc.tuple(fees, integer(maxOf(12))).map(([fee, maxFeePerBlobGasWei]) => ({ ...fee, maxFeePerBlobGasWei }));
+
 /**
  * The kinds of transactions, with their own members.
  * @type {Record<string, {fee: fc.Arbitrary<Fee>, lists?: Record<string, fc.Arbitrary<unknown>>}>}
@@ -82,6 +90,11 @@ const KINDS = {
   'dynamic fee (EIP-1559)': { fee: dynamicFees },
   'access list (EIP-2930), type 1': { fee: legacyFees, lists: { accessList } },
   'access list, type 2': { fee: dynamicFees, lists: { accessList } },
+  'blobs (EIP-4844), type 3': { fee: blobFees(dynamicFees), lists: { sidecar, to: someAddress } },
+  'blobs, with access list and one price': {
+    fee: blobFees(legacyFees),
+    lists: { accessList, sidecar, to: someAddress },
+  },
   'set code (EIP-7702), type 4': { fee: dynamicFees, lists: { authorizationList, to: someAddress } },
   'set code, with access list and one price': {
     fee: legacyFees,
@@ -104,14 +117,16 @@ const transactions = ({ fee, lists }, payload = data) =>
   });
 
 /** @param {Flat} transaction @param {string} privateKey */
-function byEthers({ chainId, nonce, gasLimit, to, value, data, fee, accessList, authorizationList }, privateKey) {
+function byEthers({ chainId, nonce, gasLimit, to, value, data, fee, accessList, ...others }, privateKey) {
+  const { authorizationList, sidecar } = others;
   const { gasPriceWei } = fee;
   const authorizations = authorizationList?.map(({ key, address, ...numbers }) => {
     const authorization = { address, chainId: BigInt(numbers.chainId), nonce: BigInt(numbers.nonce) };
     return { ...authorization, signature: new SigningKey(keyText(key)).sign(hashAuthorization(authorization)) };
   });
-  const isPriced = gasPriceWei !== undefined && authorizations === undefined;
-  const type = authorizations !== undefined ? 4 : !isPriced ? 2 : accessList === undefined ? 0 : 1;
+  const isPriced = gasPriceWei !== undefined && authorizations === undefined && sidecar === undefined;
+  const type =
+    sidecar !== undefined ? 3 : authorizations !== undefined ? 4 : !isPriced ? 2 : accessList === undefined ? 0 : 1;
   const transaction = Transaction.from({
     type,
     chainId,
@@ -122,6 +137,9 @@ function byEthers({ chainId, nonce, gasLimit, to, value, data, fee, accessList, 
     data,
     ...(accessList === undefined ? {} : { accessList: /** @type {any} */ (accessList) }),
     ...(authorizations === undefined ? {} : { authorizationList: authorizations }),
+    ...(sidecar === undefined
+      ? {}
+      : { blobVersionedHashes: [...sidecar.hashes], maxFeePerBlobGas: fee.maxFeePerBlobGasWei }),
     ...(isPriced
       ? { gasPrice: gasPriceWei }
       : {
@@ -131,7 +149,14 @@ function byEthers({ chainId, nonce, gasLimit, to, value, data, fee, accessList, 
   });
   transaction.signature = new SigningKey(privateKey).sign(transaction.unsignedHash);
   const { r, s } = transaction.signature;
-  return { raw: transaction.serialized, hash: transaction.hash, r, s };
+  const { serialized, hash } = transaction;
+  return { raw: sidecar === undefined ? serialized : withSidecar(serialized), hash, r, s };
+}
+
+/** As EIP-7594 states it. @param {string} serialized */
+function withSidecar(serialized) {
+  const lists = Object.values(SIDECAR).map((all) => all.map((hex) => `0x${hex}`));
+  return `0x03${encodeRlp([decodeRlp(`0x${serialized.slice(4)}`), '0x01', ...lists]).slice(2)}`;
 }
 
 /** @typedef {Omit<Call, 'authorizationList'> & {chainId: number, nonce: number, fee: Fee, authorizationList?: Unsigned[]}} Flat */

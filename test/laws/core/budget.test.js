@@ -5,9 +5,11 @@ import { NOT_PAID, SetUpCosts, balanceOf, describeSpending, decreaseBetween } fr
 import { RefusedError, RpcError } from '../../../src/errors.js';
 import { equalBy } from '../../helpers/equal-by.js';
 
-/** @import { Fee } from '../../../src/contracts/chain.d.ts' */
+/** @import { Call, Fee } from '../../../src/contracts/chain.d.ts' */
 
 const GAS_LIMIT = 100n;
+/** In each block. */
+const BLOB_PRICE_WEI = 2n;
 
 /** @param {bigint} maxFeePerGasWei @param {bigint} [maxPriorityFeePerGasWei] @returns {Fee} */
 const offerOf = (maxFeePerGasWei, maxPriorityFeePerGasWei = 1n) => ({ maxFeePerGasWei, maxPriorityFeePerGasWei });
@@ -15,12 +17,13 @@ const offerOf = (maxFeePerGasWei, maxPriorityFeePerGasWei = 1n) => ({ maxFeePerG
 /** @param {string} hash @param {bigint | null} baseFeeWei @param {number} gasUsed */
 const blockOf = (hash, baseFeeWei, gasUsed) => ({ hash, baseFeeWei, gasUsed });
 
-/** @param {bigint} capWei @param {Fee} [fee] */
-function budgetOf(capWei, fee = offerOf(10n)) {
+/** @param {bigint} capWei @param {Fee} [fee] @param {Call['sidecar']} [sidecar] */
+function budgetOf(capWei, fee = offerOf(10n), sidecar = undefined) {
   /** Of the transaction signed ahead, by its nonce. @type {Fee[]} */
   let ahead = [];
   const feeAhead = (/** @type {number} */ _position, /** @type {number} */ nonce) => ahead[nonce] ?? null;
-  const budget = new FeeBudget({ capWei, fees: { current: () => fee }, gasLimitOf: () => GAS_LIMIT, feeAhead });
+  const fees = { current: () => fee, blobPriceWei: () => BLOB_PRICE_WEI };
+  const budget = new FeeBudget({ capWei, fees, callOf: () => ({ gasLimit: GAS_LIMIT, sidecar }), feeAhead });
   /** An operation of a wallet with these fees signed ahead, by nonce. @param {Fee[]} [signed] @returns {any} null: refused */
   const begin = (signed = []) => {
     ahead = signed;
@@ -36,7 +39,7 @@ function budgetOf(capWei, fee = offerOf(10n)) {
     });
   /** What is charged or reserved. */
   const used = () => {
-    const reservation = { gasLimit: 1n, priceWei: 0n, tipWei: 0n };
+    const reservation = { gasLimit: 1n, priceWei: 0n, tipWei: 0n, blobGas: 0n, blobPriceWei: 0n };
     const probe = /** @type {any} */ ({ reservation, inclusion: null, sample: { sentAtUs: null } });
     let leftWei = 0n;
     while (budget.raise(probe, offerOf(leftWei + 1n))) leftWei += 1n;
@@ -85,6 +88,18 @@ describe('FeeBudget', () => {
     assert.ok(budget.raise(dear, offerOf(10n, 8n)));
     end(dear, '0xa');
     assert.equal(used(), 2500n);
+  });
+
+  it('blobs are reserved at the price offered, and charged at that of their block', () => {
+    const offer = { ...offerOf(10n), maxFeePerBlobGasWei: 3n };
+    const { budget, begin, end, used } = budgetOf(3_000_000n, offer, { hashes: ['0x1', '0x2'], rlp: '' });
+    const [first, second] = [begin(), begin()];
+    assert.equal(used(), 2n * (1000n + 3n * 2n * 131_072n));
+    assert.ok(budget.raise(second, { ...offerOf(10n), maxFeePerBlobGasWei: 4n }));
+    budget.observe(blockOf('0xa', 2n, 100_000));
+    end(first, '0xa');
+    end(second);
+    assert.equal(used(), 300n + 2n * 2n * 131_072n + 1000n + 4n * 2n * 131_072n);
   });
 
   it('what was sent and is in no known block is charged in full, and never released', () => {
@@ -144,9 +159,9 @@ describe('SetUpCosts', () => {
   it('counts the cost of receipts; the rest is left for the load', () => {
     const costs = new SetUpCosts(1000n);
     const receipts = [
-      { gasUsed: 100, priceWei: 2n, l1FeeWei: 0n },
-      { gasUsed: 10, priceWei: null, l1FeeWei: 7n },
-      { gasUsed: null, priceWei: 1n, l1FeeWei: 0n },
+      { gasUsed: 100, priceWei: 2n, dataFeeWei: 0n },
+      { gasUsed: 10, priceWei: null, dataFeeWei: 7n },
+      { gasUsed: null, priceWei: 1n, dataFeeWei: 0n },
     ];
     costs.spend(orders, /** @type {any} */ (receipts), 30n);
     assert.deepEqual([costs.spentWei, costs.leftWei], [537n, 463n], 'the gas limit where none is stated');

@@ -11,6 +11,7 @@ import {
   rounded,
   secondsPerBlock,
   weiPerSecond,
+  withBlobs,
 } from '../../../src/core/costs.js';
 import { RefusedError, UsageError } from '../../../src/errors.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
@@ -43,6 +44,15 @@ describe('estimateCost()', () => {
     assert.equal(setUpWei, 0n, 'what is there already costs nothing');
     assert.equal(estimateCost({ ...PARTS, load: { ...LOAD, inFlight: 4 } }).operations, 1200);
     assert.equal(estimateCost({ ...PARTS, load: { ...LOAD, warmupMs: 20_000 } }).operations, 400);
+  });
+
+  it('blobs cost their own price, and funds are needed at what is offered for them', () => {
+    const fees = createFees({ ...FEES.state(), blobs: { excessBlobGas: 0, updateFraction: 1 } });
+    const gas = { ...GAS, blobs: 2 };
+    const { loadWei, worstWei } = estimateCost({ ...PARTS, gas, fees });
+    assert.equal(loadWei - estimateCost(PARTS).loadWei, 300n * 2n * 131_072n);
+    assert.equal(worstWei - estimateCost(PARTS).worstWei, 300n * 2n * 131_072n * 5n);
+    assert.equal(withBlobs(gas, fees).value?.perOperation, 2n * 131_072n * 5n);
   });
 
   it('open loop: the operations of the schedule', () => {

@@ -94,6 +94,16 @@ describe('the kit: what it is asked with', () => {
     await refused((kit) => kit.deployEach({ bytecode: '0x0000' }), /the artifact must be/);
   });
 
+  it('blobs: how many are proved, and that the chain was asked for their price, is checked first', async () => {
+    for (const given of [[0, 1], [33, 1], [1, 0], [1, 7], [1.5, 1], ['3', 1], []])
+      await refused((kit) => kit.sidecars(...given), /give a count from 1 to 32, and 1 to 6 blobs each$/);
+    const { kit, begin } = host({});
+    begin({ ...preparation([0]), sender: { fees: { blobPriceWei: () => 0n } } });
+    assert.match((await caught(() => kit.sidecars(1, 1))).message, /state gas\.blobs, the blobs of an operation$/);
+    const sidecar = { hashes: [HASH], rlp: '' };
+    await refused((kit) => kit.sendAll([{ position: 0, to: TO, sidecar }]), /kit\.sendAll takes no sidecar$/);
+  });
+
   it('calls are made for the set-up before the load, and to read back during it, unless they say otherwise', async () => {
     const fake = fakeRpc({ m: () => 1 });
     const made = new WorkloadHost('./mine.js', { rpc: fake });

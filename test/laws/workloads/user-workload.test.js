@@ -48,6 +48,11 @@ describe('a workload of the user: its parts', () => {
     ['a verify that is none', { kind: 'transaction', next, verify: 1 }, /verify .* must be a function, not 1$/],
     ['a check that is none', { kind: 'call', next, check: 'x' }, /check .* must be a function, not 'x'$/],
     ['gas of numbers', { kind: 'transaction', next, gas: { perWallet: 1, perOperation: 2 } }, /both bigints/],
+    ...[7, -1, 1.5, NaN, '1'].map((blobs) => [
+      `${blobs} blobs`,
+      { kind: 'transaction', next, gas: { perWallet: 1n, perOperation: 2n, blobs } },
+      /gas\.blobs a number from 0 to 6$/,
+    ]),
     [
       'a value of numbers',
       { kind: 'transaction', next, gas: { value: 5, perWallet: 1n, perOperation: 2n } },
@@ -86,6 +91,8 @@ describe('a workload of the user: next()', () => {
     ['data that is not hexadecimal', { to: TO, data: '0xgg' }],
     ['a number as value', { to: TO, value: 1 }],
     ['more than there is', { to: TO, value: 2n ** 256n }],
+    ['a deployment with blobs', { to: null, sidecar: { hashes: [], rlp: '' } }],
+    ['a sidecar without its hashes', { to: TO, sidecar: { rlp: '' } }],
     ['a gas limit beyond 64 bits', { to: TO, gasLimit: 2n ** 64n }],
   ]))
     it(`${name} is refused`, async () => {

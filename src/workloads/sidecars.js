@@ -1,0 +1,46 @@
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { Worker } from 'node:worker_threads';
+import { UnavailableError } from '../errors.js';
+
+/**
+ * Proves blobs, in a thread that ends afterwards: a proof takes up to a second. The KZG library is native code that few
+ * runs need, so it is not installed with this program.
+ *
+ * @import { Sidecar } from '../contracts/workload.d.ts'
+ */
+
+const LIBRARY = '@crate-crypto/node-eth-kzg';
+
+/** @param {unknown} error */
+function missing(error) {
+  const { code, message } = /** @type {NodeJS.ErrnoException} */ (error);
+  const why = code === 'MODULE_NOT_FOUND' ? 'is not installed' : `cannot be loaded (${message})`;
+  return new UnavailableError(`blobs cannot be proved: ${LIBRARY} ${why}; npm install ${LIBRARY}`);
+}
+
+/** @throws {UnavailableError} */
+export function assertKzgLibrary() {
+  try {
+    createRequire(import.meta.url).resolve(LIBRARY);
+  } catch (error) {
+    throw missing(error);
+  }
+}
+
+/**
+ * @param {{count: number, blobs: number, hasCellProofs: boolean}} wanted blobs: of each sidecar
+ * @returns {Promise<Sidecar[]>}
+ * @throws {UnavailableError}
+ */
+export async function proveSidecars(wanted) {
+  const thread = new Worker(new URL('./kzg-thread.js', import.meta.url), { workerData: wanted });
+  try {
+    const [sidecars] = await once(thread, 'message');
+    return sidecars;
+  } catch (error) {
+    throw missing(error);
+  } finally {
+    await thread.terminate();
+  }
+}
