@@ -468,6 +468,6 @@ export function socketWarnings({ range: { ports }, endpoints }) {
   const short = endpoints.filter(({ portsInUse }) => portsInUse >= RANGE_WARNING * ports);
   return short.map(
     ({ portsInUse, portsLeft }) =>
-      `the sockets of this machine use ${portsInUse} of ${counted(ports, 'ephemeral port')}, ${portsLeft} left: without one no connection can be opened`,
+      `the sockets of this machine may use ${portsInUse} of ${counted(ports, 'ephemeral port')}, ${portsLeft} left: without one no connection can be opened`,
   );
 }
