@@ -26,7 +26,7 @@ it('the fee limit after a failure: released fees start another wallet, also if t
     wallets: 2,
     inFlight: 1,
     capWei: 80_000n,
-    fees: { current: () => ({ gasPriceWei: 1n }), blobPriceWei: () => 0n },
+    fees: { current: () => ({ gasPriceWei: 1n }) },
   });
   const number = run.mine();
   run.meddle(0);
@@ -42,7 +42,7 @@ it('the fee limit: ends the run when nothing is in flight and the rest does not 
   const run = await begun({
     inFlight: 1,
     capWei: 80_000n,
-    fees: { current: () => ({ gasPriceWei: 1n }), blobPriceWei: () => 0n },
+    fees: { current: () => ({ gasPriceWei: 1n }) },
   });
   const words = /^the spend cap is reached: .* --max-spend; /;
   for (const stops of [[], ['max_spend']]) {
