@@ -484,7 +484,10 @@ describe('judge()', () => {
     const ofRows = openRun({ verified: 2500, latencies: [1e6, 3e6, 4e6, 4e6] });
     const unknown = { ...ofRows, latency: { ...ofRows.latency, halves: halvesOf([]) } };
     assert.match(rateNotHeld(unknown) ?? '', /latency grew from 2,000 ms .* to 4,000 ms/);
-    assert.match(rateNotHeld(openRun({ achieved: 400, dropped: 1000 })) ?? '', /20 % short; 1,000 of 5,000 were dropped/);
+    assert.match(
+      rateNotHeld(openRun({ achieved: 400, dropped: 1000 })) ?? '',
+      /20 % short; 1,000 of 5,000 were dropped/,
+    );
     assert.equal(rateNotHeld(closedRun()), null);
   });
 
