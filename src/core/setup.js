@@ -109,9 +109,9 @@ export async function setUpCalls(asked, { onProgress, stop }, { given, urls, end
  */
 export async function setUp(asked, context, { given, urls, endpoints, isEmbedded, notice }, workload) {
   const { clock, onProgress, stop, log } = context;
-  const { load, network } = asked;
+  const { load, network, wallets: slice } = asked;
   const { threads } = load;
-  const { offset, hdPath, fundAmountWei, maxSpendWei } = asked.wallets;
+  const { offset, hdPath, fundAmountWei, maxSpendWei } = slice;
   const startS = Math.floor(clock.wallMs() / 1000);
   const { rpc, rpcs } = endpoints;
   const { chain, source } = await readChainAndKeys(asked.chain, hdPath, { given, urls, endpoints });
@@ -122,8 +122,7 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
   const inclusion = await chooseInclusion(network.inclusion, rpcs, { clock, signal: stop.drain });
   const warning = warningOf(inclusion.name, rpcs, network.connections, threads * load.inFlight);
   if (warning !== null) log.warn(warning);
-
-  const sender = await openSender(asked.wallets, { clock, stop, timeoutMs: network.txTimeoutMs }, rpc, chain);
+  const sender = await openSender(slice, { clock, stop, timeoutMs: network.txTimeoutMs }, rpc, chain);
   const { fees, costs } = sender;
   if (workload.gas.blobs) fees.payForBlobs(await readBlobFees(rpc));
   try {
