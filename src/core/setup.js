@@ -157,10 +157,9 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
       throw fundsMissing(missing, needWei, index === null || instances === 1 ? undefined : ofAll);
     }
     const payments = await paymentsOf(given.funder, sender, wallets, missing, notice);
-    const paymentGas = payments?.gas ?? 0n;
     const fundsWei = load.iterations === null ? fundsOf(states, refill?.funderWei ?? payments?.paidWei) : null;
-    const parts = { chain, isEmbedded, fees, workload: { ...workload, gas }, wallets, paymentGas, fundsWei, notice };
-    await estimateRunCost(planned, parts);
+    const parts = { chain, isEmbedded, fees, workload: { ...workload, gas }, wallets, fundsWei, notice };
+    await estimateRunCost(planned, { ...parts, paymentGas: payments?.gas ?? 0n });
     if (payments !== null) {
       const paid = await pay(sender, payments, (done) =>
         onProgress('funding wallets', Math.min(done, missing.length), missing.length),
