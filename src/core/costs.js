@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { GAS_PER_BLOB } from '../chain/blobs.js';
+import { GAS_PER_BLOB, readBlobFees } from '../chain/blobs.js';
 import { ask, askAll, balanceOf as balanceAt, gasOf, headerAt, nullIfOdd } from '../chain/answers.js';
 import { PAYMENT_GAS, ether } from '../chain/funding.js';
 import { DEV_CHAIN_IDS } from '../chain/networks.js';
@@ -86,10 +86,18 @@ function worstBlobPriceWei(fees) {
   return fees.current().maxFeePerBlobGasWei ?? 0n;
 }
 
-/** The funds for blobs count as value sent: gas has another price. @param {Gas} gas @param {Fees} fees @returns {Gas} */
-export function withBlobs(gas, fees) {
+/**
+ * Asks what blobs cost. The funds for them count as value sent: gas has another price.
+ * @param {Rpc} rpc
+ * @param {Fees} fees
+ * @param {Gas} gas
+ * @returns {Promise<Gas>}
+ */
+export async function withBlobs(rpc, fees, gas) {
+  if (!gas.blobs) return gas;
+  fees.payForBlobs(await readBlobFees(rpc));
   const { perWallet, perOperation } = gas.value ?? { perWallet: 0n, perOperation: 0n };
-  const blobsWei = BigInt(gas.blobs ?? 0) * GAS_PER_BLOB * worstBlobPriceWei(fees);
+  const blobsWei = BigInt(gas.blobs) * GAS_PER_BLOB * worstBlobPriceWei(fees);
   return { ...gas, value: { perWallet, perOperation: perOperation + blobsWei } };
 }
 

@@ -1,4 +1,3 @@
-import { readBlobFees } from '../chain/blobs.js';
 import { HEAD, ask, askAll, gasOf, headerAt, nonceOf, nullIfRefused, toHex } from '../chain/answers.js';
 import { hashOf } from '../chain/chain-identity.js';
 import { fundOnDevChain } from '../chain/devchain.js';
@@ -124,7 +123,6 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
   if (warning !== null) log.warn(warning);
   const sender = await openSender(slice, { clock, stop, timeoutMs: network.txTimeoutMs }, rpc, chain);
   const { fees, costs } = sender;
-  if (workload.gas.blobs) fees.payForBlobs(await readBlobFees(rpc));
   try {
     if (isEmbedded) {
       onProgress('funding wallets', 0, threads);
@@ -136,7 +134,7 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
     }
     const { index, instances } = asked.instance;
     await refuseLargeOperations(rpc, wallets[0], workload.gas, chain);
-    const gas = withBlobs(await gasOnChain(rpc, given.funder ?? wallets[0], workload.gas), fees);
+    const gas = await withBlobs(rpc, fees, await gasOnChain(rpc, given.funder ?? wallets[0], workload.gas));
     const needWei = walletNeedWei({ ...load, fundAmountWei }, gas, fees, chain);
     const planned = { ...load, maxSpendWei, ratePerSecond: rateOf(load, workload) };
     const known = { funder: given.funder, wallets, sender, gas, chain, notice };

@@ -46,13 +46,19 @@ describe('estimateCost()', () => {
     assert.equal(estimateCost({ ...PARTS, load: { ...LOAD, warmupMs: 20_000 } }).operations, 400);
   });
 
-  it('blobs cost their own price, and funds are needed at what is offered for them', () => {
-    const fees = createFees({ ...FEES.state(), blobs: { excessBlobGas: 0, updateFraction: 1 } });
+  it('blobs cost their own price, and funds are needed at what is offered for them', async () => {
+    const fees = createFees(FEES.state());
     const gas = { ...GAS, blobs: 2 };
+    const rpc = fakeRpc({
+      eth_getBlockByNumber: () => ({ number: '0x1', hash: `0x${'1'.repeat(64)}`, excessBlobGas: '0x0' }),
+      eth_config: () => null,
+      eth_blobBaseFee: () => '0x1',
+    });
+    assert.equal((await withBlobs(rpc, fees, gas)).value?.perOperation, 2n * 131_072n * 5n);
+    assert.equal(await withBlobs(rpc, fees, GAS), GAS);
     const { loadWei, worstWei } = estimateCost({ ...PARTS, gas, fees });
     assert.equal(loadWei - estimateCost(PARTS).loadWei, 300n * 2n * 131_072n);
     assert.equal(worstWei - estimateCost(PARTS).worstWei, 300n * 2n * 131_072n * 5n);
-    assert.equal(withBlobs(gas, fees).value?.perOperation, 2n * 131_072n * 5n);
   });
 
   it('open loop: the operations of the schedule', () => {

@@ -132,7 +132,7 @@ describe('a load whose wallets all wait for a payment ends', () => {
     it(`after the time limit of a transaction: ${reason}`, async () => {
       const run = await begun({
         ...{ wallets: 3, inFlight: 1, iterations: 3, capWei, refillBelowWei: 10n },
-        ...(capWei !== null && { fees: { current: () => ({ gasPriceWei: 1n }) } }),
+        ...(capWei !== null && { fees: { current: () => ({ gasPriceWei: 1n }), blobPriceWei: () => 0n } }),
         fault: (position) => {
           if (position === 1) return 'pass';
           throw new RpcError('eth_sendRawTransaction', -32000, 'insufficient funds for gas * price + value');
