@@ -36,7 +36,7 @@ import {
 } from './costs.js';
 import { sliceIndexes } from './nonces.js';
 import { rateOf } from './pacer.js';
-import { counted } from '../text.js';
+import { counted, partOf } from '../text.js';
 
 /**
  * @import { ChainInfo, Chosen, Fees, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
@@ -147,9 +147,7 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
     onProgress('reading wallets until none has a pending transaction', threads, threads);
     if (missing.length > 0 && isTestChain(given, chain)) {
       await fundOnDevChain(rpc, addressesOf(missing.map(({ wallet }) => wallet)), needWei);
-      notice(
-        `${missing.length} of ${counted(threads, 'test wallet')} had too little: this anvil has set their balances`,
-      );
+      notice(`${partOf(missing.length, threads, 'test wallet')} had too little: this anvil has set their balances`);
       missing = [];
     }
     if (missing.length > 0 && given.funder === null) {

@@ -4,7 +4,7 @@ import { blockIntervalMs } from './blocks.js';
 import { nodeCpuPercent } from './figures.js';
 import { STAGES } from './figures.js';
 import { isPlain } from './sample.js';
-import { byCode, count as whole, counted, digits, milliseconds, percent, seconds, tenths } from '../text.js';
+import { byCode, count as whole, counted, digits, milliseconds, partOf, percent, seconds, tenths } from '../text.js';
 
 /** @import { RunFile, Verdict, VerdictName } from '../contracts/run-file.d.ts' */
 
@@ -44,7 +44,7 @@ const ROWS = Object.freeze([
     when: (f) =>
       f.empty > 0 && (f.empty >= 0.25 * f.wallets || f.run.end === 'no_wallets' || f.run.counts.verified === 0),
     evidence: (f) =>
-      `${whole(f.empty)} of ${counted(f.wallets, 'wallet')} had too little left for a transaction (insufficient_funds ${whole(f.run.failures.insufficient_funds)})`,
+      `${partOf(f.empty, f.wallets, 'wallet')} had too little left for a transaction (insufficient_funds ${whole(f.run.failures.insufficient_funds)})`,
     advice: ({ run }) =>
       run.refills === undefined ? 'raise --fund-amount' : 'pay the funder more, or raise --refill-below',
   },
@@ -77,7 +77,7 @@ const ROWS = Object.freeze([
   node(
     (f) => f.isFull,
     (f) =>
-      `${whole(f.run.blocks.full ?? 0)} of ${counted(f.run.blocks.count, 'block')} had no room for another transaction (${percent(f.fullness ?? 0)} of the gas limit was used)`,
+      `${partOf(f.run.blocks.full ?? 0, f.run.blocks.count, 'block')} had no room for another transaction (${percent(f.fullness ?? 0)} of the gas limit was used)`,
   ),
   // Most of the time users wait neither for the node nor for the generator.
   {
@@ -148,7 +148,7 @@ const ROWS = Object.freeze([
   concurrency(
     (f) => f.isDropping && f.p50Us - f.waitUs <= nearFastestUs(f),
     ({ run: { window }, fastestUs }) =>
-      `minimum ${milliseconds(fastestUs)}; ${whole(window.counts.dropped)} of ${counted(window.counts.scheduled, 'operation')} were dropped because no wallet was idle`,
+      `minimum ${milliseconds(fastestUs)}; ${partOf(window.counts.dropped, window.counts.scheduled, 'operation')} were dropped because no wallet was idle`,
   ),
   {
     name: 'unknown',
