@@ -49,6 +49,11 @@ export function counted(value, noun) {
   return `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
 }
 
+/** Such as "3 of 1,200 wallets". @param {number} part @param {number} all @param {string} noun in the singular */
+export function partOf(part, all, noun) {
+  return `${count(part)} of ${counted(all, noun)}`;
+}
+
 /** @param {number} value */
 export function tenths(value) {
   return oneDecimal.format(value);

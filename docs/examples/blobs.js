@@ -2,7 +2,7 @@
  * Blobs (EIP-4844): each operation is a transaction of type 3, which carries one blob, or --set blobs=6. Blobs of random
  * data are proved before the load, and all operations use them. The chain must have the Cancun fork.
  *
- *     npm install @crate-crypto/node-eth-kzg
+ *     npm install kzg-wasm
  *     stress -t 50 -d 30s --workload docs/examples/blobs.js --set blobs=2
  */
 export const contract = 'evm-stress/workload@1';

@@ -17,7 +17,7 @@ import { isFunder } from './keys.js';
 import { classOf } from './refusals.js';
 import { retryAfterMs } from './retries.js';
 import { isNonceUsed, submit } from './submit.js';
-import { counted } from '../text.js';
+import { partOf } from '../text.js';
 
 /**
  * @import { ChainReceipt, Order, Purpose, RefusalClass, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
@@ -213,7 +213,7 @@ async function waitForReceipts(sender, sent, onProgress) {
     if (clock.nowUs() > deadlineUs) {
       await resendLost(rpc, missing, null);
       throw new UnavailableError(
-        `${sent.length - receipts.size} of ${counted(sent.length, 'transaction')} in no block after ${timeoutMs / 1000} s (the first: ${missing[0].hash}): does the chain make blocks?`,
+        `${partOf(sent.length - receipts.size, sent.length, 'transaction')} in no block after ${timeoutMs / 1000} s (the first: ${missing[0].hash}): does the chain make blocks?`,
       );
     }
     if (clock.nowUs() - checkedAtUs > LOST_AFTER_MS * 1000) {

@@ -28,7 +28,7 @@ import { readContractsFile } from '../workloads/counter.js';
 import { createWorkload } from '../workloads/index.js';
 import { labelOf } from '../workloads/table.js';
 import { commonJsPackageOf, loadWorkloadFile } from '../workloads/user-file.js';
-import { counted, shellWord } from '../text.js';
+import { counted, partOf, shellWord } from '../text.js';
 import { checkCallNames, claimInstanceFiles, filesNamed, valueOf, writtenBy } from './checks.js';
 import { workloadFiles } from './config.js';
 import { OPTIONS } from './options.js';
@@ -153,7 +153,7 @@ export const commands = {
       });
       say(
         config.outputs,
-        `${missing.length} of ${counted(wallets.length, 'wallet')} topped up to ${ether(needWei)}${words}: ${ether(paidWei)} in ${counted(transactions, 'transaction')}`,
+        `${partOf(missing.length, wallets.length, 'wallet')} topped up to ${ether(needWei)}${words}: ${ether(paidWei)} in ${counted(transactions, 'transaction')}`,
       );
     }),
 
@@ -168,7 +168,7 @@ export const commands = {
       );
       say(
         config.outputs,
-        `${ether(back.returnedWei)} sent to ${to} from ${back.wallets} of ${counted(wallets.length, 'wallet')}`,
+        `${ether(back.returnedWei)} sent to ${to} from ${partOf(back.wallets, wallets.length, 'wallet')}`,
       );
     }),
 
@@ -256,7 +256,7 @@ async function accounted(outputs, all, done, action) {
     if (wallets > 0)
       say(
         outputs,
-        `${wallets} of ${counted(all, 'wallet')} ${done} before it ended, perhaps some more; the same command again does the rest`,
+        `${partOf(wallets, all, 'wallet')} ${done} before it ended, perhaps some more; the same command again does the rest`,
       );
     throw error;
   }

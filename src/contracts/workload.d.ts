@@ -298,7 +298,7 @@ export interface Kit {
   sendAll: (calls: readonly (Call & { position: number })[], label?: string) => Promise<void>;
   /**
    * In prepare(): proves blobs of random data in a side thread: cell proofs (EIP-7594) where the chain has the Osaka fork.
-   * Needs @crate-crypto/node-eth-kzg, and gas.blobs.
+   * Needs kzg-wasm, and gas.blobs.
    */
   sidecars: (count: number, blobs: number) => Promise<Sidecar[]>;
   /** An estimate with a margin of a tenth; exactly 21,000 for a plain payment. */

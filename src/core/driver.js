@@ -133,7 +133,7 @@ export class Driver {
 
   /** Whether nothing more can start until a wallet is paid. */
   get isUnpaid() {
-    return this.live.size === 0 && this.unpaid.size === this.#able;
+    return this.live.size === 0 && this.#able > 0 && this.unpaid.size === this.#able;
   }
 
   /** @param {number} startUs @param {number} endUs end of the window; endAt() can set an earlier one */

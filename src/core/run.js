@@ -9,7 +9,7 @@ import { cutShort, shortWindow } from '../stats/growth.js';
 import { STILL_RUNNING } from '../stats/run-file.js';
 import { IntervalLog } from '../stats/stats.js';
 import { Throughput } from '../stats/throughput.js';
-import { counted, indexRanges, numbered } from '../text.js';
+import { counted, indexRanges, numbered, partOf } from '../text.js';
 import { RunObservers } from '../observers/index.js';
 import { createWorkload } from '../workloads/index.js';
 import { audit } from './audit.js';
@@ -512,7 +512,7 @@ function logProblems(log, stop, run, { foreign }, logged) {
   const failed = run.thresholds.filter(({ passed }) => !passed);
   if (failed.length > 0) {
     const names = failed.map(({ expression }) => expression).join(', ');
-    log.error(`${failed.length} of ${counted(run.thresholds.length, 'threshold')} failed: ${names}`);
+    log.error(`${partOf(failed.length, run.thresholds.length, 'threshold')} failed: ${names}`);
   }
   // What ended the run is the last line: a study repeats it.
   for (const message of messages) log.error(message);

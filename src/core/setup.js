@@ -35,7 +35,7 @@ import {
 } from './costs.js';
 import { sliceIndexes } from './nonces.js';
 import { rateOf } from './pacer.js';
-import { counted } from '../text.js';
+import { counted, partOf } from '../text.js';
 
 /**
  * @import { ChainInfo, Chosen, Fees, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
@@ -108,9 +108,9 @@ export async function setUpCalls(asked, { onProgress, stop }, { given, urls, end
  */
 export async function setUp(asked, context, { given, urls, endpoints, isEmbedded, notice }, workload) {
   const { clock, onProgress, stop, log } = context;
-  const { load, network } = asked;
+  const { load, network, wallets: slice } = asked;
   const { threads } = load;
-  const { offset, hdPath, fundAmountWei, maxSpendWei } = asked.wallets;
+  const { offset, hdPath, fundAmountWei, maxSpendWei } = slice;
   const startS = Math.floor(clock.wallMs() / 1000);
   const { rpc, rpcs } = endpoints;
   const { chain, source } = await readChainAndKeys(asked.chain, hdPath, { given, urls, endpoints });
@@ -121,8 +121,7 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
   const inclusion = await chooseInclusion(network.inclusion, rpcs, { clock, signal: stop.drain });
   const warning = warningOf(inclusion.name, rpcs, network.connections, threads * load.inFlight);
   if (warning !== null) log.warn(warning);
-
-  const sender = await openSender(asked.wallets, { clock, stop, timeoutMs: network.txTimeoutMs }, rpc, chain);
+  const sender = await openSender(slice, { clock, stop, timeoutMs: network.txTimeoutMs }, rpc, chain);
   const { fees, costs } = sender;
   try {
     if (isEmbedded) {
@@ -146,9 +145,7 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
     onProgress('reading wallets until none has a pending transaction', threads, threads);
     if (missing.length > 0 && isTestChain(given, chain)) {
       await fundOnDevChain(rpc, addressesOf(missing.map(({ wallet }) => wallet)), needWei);
-      notice(
-        `${missing.length} of ${counted(threads, 'test wallet')} had too little: this anvil has set their balances`,
-      );
+      notice(`${partOf(missing.length, threads, 'test wallet')} had too little: this anvil has set their balances`);
       missing = [];
     }
     if (missing.length > 0 && given.funder === null) {
@@ -156,10 +153,9 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
       throw fundsMissing(missing, needWei, index === null || instances === 1 ? undefined : ofAll);
     }
     const payments = await paymentsOf(given.funder, sender, wallets, missing, notice);
-    const paymentGas = payments?.gas ?? 0n;
     const fundsWei = load.iterations === null ? fundsOf(states, refill?.funderWei ?? payments?.paidWei) : null;
-    const parts = { chain, isEmbedded, fees, workload: { ...workload, gas }, wallets, paymentGas, fundsWei, notice };
-    await estimateRunCost(planned, parts);
+    const parts = { chain, isEmbedded, fees, workload: { ...workload, gas }, wallets, fundsWei, notice };
+    await estimateRunCost(planned, { ...parts, paymentGas: payments?.gas ?? 0n });
     if (payments !== null) {
       const paid = await pay(sender, payments, (done) =>
         onProgress('funding wallets', Math.min(done, missing.length), missing.length),

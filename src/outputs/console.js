@@ -184,6 +184,11 @@ const BAR_EVERY_US = 100_000;
 
 const BAR_WIDTH = 30;
 
+/** Of a step whose length nobody knows only the label is shown. @param {number} all */
+function isCounted(all) {
+  return Number.isFinite(all);
+}
+
 /**
  * Shows how far a long step has come: a bar on a terminal, otherwise a line now and then.
  * @param {{stream: OutputStream, status: StatusLine, clock: Clock, isQuiet: boolean}} options
@@ -195,7 +200,7 @@ export function createProgress({ stream, status, clock, isQuiet }) {
   /** @param {number} ms @param {string} [said] the last line @param {number} [silentMs] since it */
   const sayAfter = (ms, said = '', silentMs = 0) => {
     cancel = clock.after(() => {
-      const text = printable(`${label}: ${count(done)} of ${count(all)}`);
+      const text = printable(isCounted(all) ? `${label}: ${count(done)} of ${count(all)}` : label);
       const isDue = text !== said || silentMs + ms >= SAME_LINE_EVERY_MS;
       if (isDue) stream.offer(text);
       sayAfter(LINE_EVERY_MS, text, isDue ? 0 : silentMs + ms);
@@ -217,7 +222,7 @@ export function createProgress({ stream, status, clock, isQuiet }) {
       if (clock.nowUs() - shownUs < BAR_EVERY_US) return;
       shownUs = clock.nowUs();
       const bar = '='.repeat((BAR_WIDTH * done) / all).padEnd(BAR_WIDTH, '-');
-      status.show(printable(`${label} [${bar}] ${count(done)} of ${count(all)}`));
+      status.show(printable(isCounted(all) ? `${label} [${bar}] ${count(done)} of ${count(all)}` : label));
     },
     stop,
   };

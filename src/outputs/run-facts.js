@@ -4,7 +4,7 @@ import { LISTED_COUNTS, censoredOf, figureOf, nodeCpuPercent, socketWarnings } f
 import { cutShort, shortWindow } from '../stats/growth.js';
 import { isPlain } from '../stats/sample.js';
 import { LIMIT_WORDS } from '../stats/verdict.js';
-import { count, counted, digits, quantity, seconds, shellWord } from '../text.js';
+import { count, counted, digits, partOf, quantity, seconds, shellWord } from '../text.js';
 import { amount, boundedMs } from './format.js';
 import { auditWord } from './run-tables.js';
 import { tableOf } from './table.js';
@@ -61,7 +61,7 @@ const NEVER_TOGETHER = 'NONE: the windows of the instances do not overlap';
 /** @param {Merged} merged */
 function startText({ instances, startSkewMs, rawStartSkewMs, clockSkewMs, clocksKnownToMs }) {
   const began = instances.filter(({ durationMs }) => durationMs > 0);
-  const some = `${count(began.length)} of ${counted(instances.length, 'instance')} began`;
+  const some = `${partOf(began.length, instances.length, 'instance')} began`;
   if (began.length < 2) return some;
   const start = `${began.length === instances.length ? 'all' : `${some},`} within ${count(startSkewMs)} ms`;
   const [{ host }] = began;
@@ -287,7 +287,8 @@ function nextStep(run) {
     const words = optionWords({ runId, expect: instances, out: 'merged.json' });
     return [`when all ${count(instances)} instances have ended:`, ['stress merge', folder, ...words].join(' ')];
   }
-  if (!BELOW_LIMIT.includes(verdict?.name ?? '') || merged || end !== 'duration') return [];
+  const isWrong = (run.failures.answers_differ ?? 0) > 0;
+  if (!BELOW_LIMIT.includes(verdict?.name ?? '') || merged || end !== 'duration' || isWrong) return [];
   const load = Object.fromEntries(OF_LOAD.map((key) => [key, config[key]]));
   // A search with plain calls does not start a chain.
   const rpc = environment.embeddedChain !== true ? (config.rpc ?? environment.endpoint) : isPlain(run) ? 'URL' : null;

@@ -3,7 +3,7 @@ import { LISTED_COUNTS, STAGES, censoredOf, figureOf, spreadPerSecond } from '..
 import { heldRate } from '../stats/growth.js';
 import { endpointsOf } from '../stats/recorder.js';
 import { countedWords, isPlain } from '../stats/sample.js';
-import { byCode, count, counted, digits, percent, quantity, seconds } from '../text.js';
+import { byCode, count, counted, digits, partOf, percent, quantity, seconds } from '../text.js';
 import { boundedMs } from './format.js';
 import { tableOf } from './table.js';
 
@@ -142,7 +142,7 @@ export function latencyTable(run) {
   if (rates.askedPerSecond === null) parts.pop();
   for (const { name, label, isOfCalls } of STAGES)
     if ((isOfCalls || !isPlain(run)) && stages[name] !== undefined) parts.push([`  ${label}`, stages[name]]);
-  const words = `${count(censored.count)} of ${counted(latency.total.count, 'operation')} got no good answer in time`;
+  const words = `${partOf(censored.count, latency.total.count, 'operation')} got no good answer in time`;
   const rows = parts.map(([name, json, others]) => [name, ...boundedMs(json, others, names)]);
   const notes =
     censored.count === 0 ? [] : [`${words}: figures with >= are lower bounds; stages leave these operations out`];

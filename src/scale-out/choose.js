@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { IncompleteError, InputError, oneLine, withoutKeys } from '../errors.js';
 import { censoredOf } from '../stats/figures.js';
 import { settingsOf } from '../studies/metrics.js';
-import { counted, indexRanges } from '../text.js';
+import { counted, indexRanges, partOf } from '../text.js';
 
 /**
  * @import { InstanceFacts, RunFile } from '../contracts/run-file.d.ts'
@@ -189,7 +189,7 @@ function checkWhole(chosen) {
   if (partial.length > 0) reasons.push(`ended before their runs did: ${whichOf(partial)}`);
   const whole = headers.length - partial.length;
   throw new IncompleteError(
-    `${whole} of ${counted(expected ?? headers.length, 'instance')} are whole; ${reasons.join('; ')} (${advice})`,
+    `${partOf(whole, expected ?? headers.length, 'instance')} are whole; ${reasons.join('; ')} (${advice})`,
   );
 }
 

@@ -7,7 +7,7 @@ import { conclude } from '../stats/run-file.js';
 import { zeroCounts } from '../stats/stats.js';
 import { VERDICTS } from '../stats/verdict.js';
 import { checker, legible } from '../studies/run-files.js';
-import { counted, percent } from '../text.js';
+import { partOf, percent } from '../text.js';
 import { checkConservation, choose, headerOf, listed, missingWords, unnamedWords, walletsOf } from './choose.js';
 import { findSources } from './sources.js';
 import { Total } from './totals.js';
@@ -307,7 +307,7 @@ export function commonVerdict(verdicts) {
   const evidence = verdicts.find((one) => one?.name === most)?.evidence;
   return {
     name: most,
-    evidence: `reported by ${timesOf(most)} of ${counted(verdicts.length, 'instance')}${others.join('')}${without}; the first: ${evidence}`,
+    evidence: `reported by ${partOf(timesOf(most), verdicts.length, 'instance')}${others.join('')}${without}; the first: ${evidence}`,
   };
 }
 
@@ -357,7 +357,7 @@ function warningsOf({ chosen, clocks, common: { shares }, total }) {
   for (const words of headers.flatMap(({ run }) => run.warnings))
     if (times.has(words) || times.size < LISTED.warnings) times.set(words, (times.get(words) ?? 0) + 1);
   const warnings = [...times].map(([words, count]) =>
-    headers.length === 1 ? words : `${count} of ${counted(headers.length, 'instance')}: ${words}`,
+    headers.length === 1 ? words : `${partOf(count, headers.length, 'instance')}: ${words}`,
   );
   const wrong = headers.flatMap((header, i) => {
     const offsetMs = clocks.offsetsMs[i] ?? 0;

@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { EXIT, IncompleteError, InterruptedError, RefusedError, worstExit } from '../errors.js';
 import { FILE_MODE, cannotWrite, proveWritable } from '../files.js';
-import { counted, indexRanges } from '../text.js';
+import { indexRanges, partOf } from '../text.js';
 
 /**
  * @import { BeforeLoad } from '../contracts/load.d.ts'
@@ -277,7 +277,7 @@ export class CommonStart {
         if (absent.length === 0) lacking = 'all have arrived, but index 0 has not published the start';
         if (isStartThere) lacking = 'start.json exists, but cannot be read';
         if (absent.length > 0 && clock.nowUs() >= noticeUs) {
-          notice(`waiting for ${absent.length} of ${counted(own.instances, 'instance')}: ${indexRanges(absent)}`);
+          notice(`waiting for ${partOf(absent.length, own.instances, 'instance')}: ${indexRanges(absent)}`);
           noticeUs = clock.nowUs() + NOTICE_MS * 1000;
         }
       }

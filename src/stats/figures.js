@@ -1,6 +1,6 @@
 import { OBSERVED_FIGURES } from './observed.js';
 import { Distribution, STATISTICS, boundsOf, statisticOf } from './histogram.js';
-import { counted } from '../text.js';
+import { partOf } from '../text.js';
 
 /**
  * The table of figures: what thresholds and studies can name, what outputs show, and how each is read of a run file. A
@@ -468,6 +468,6 @@ export function socketWarnings({ range: { ports }, endpoints }) {
   const short = endpoints.filter(({ portsInUse }) => portsInUse >= RANGE_WARNING * ports);
   return short.map(
     ({ portsInUse, portsLeft }) =>
-      `the sockets of this machine use ${portsInUse} of ${counted(ports, 'ephemeral port')}, ${portsLeft} left: without one no connection can be opened`,
+      `the sockets of this machine may use ${partOf(portsInUse, ports, 'ephemeral port')}, ${portsLeft} left: without one no connection can be opened`,
   );
 }

@@ -2,7 +2,7 @@ import { figureOf } from './figures.js';
 import { Distribution } from './histogram.js';
 import { addBlocks, blockIntervalMs, noBlocks } from './blocks.js';
 import { isPlain } from './sample.js';
-import { digits, milliseconds, percent, seconds as secondsText } from '../text.js';
+import { count, digits, milliseconds, percent, seconds as secondsText } from '../text.js';
 
 /**
  * @import { IntervalRow, RunFile } from '../contracts/run-file.d.ts'
@@ -39,7 +39,7 @@ export function rateNotHeld(run) {
   const { dropped, scheduled } = run.window.counts;
   const words = `THE RATE WAS NOT HELD: ${digits(rate)} of ${digits(asked)} operations per second, ${percent(1 - rate / asked)} short`;
   return growth === null
-    ? `${words}; ${dropped} of ${scheduled} were dropped because no wallet was idle`
+    ? `${words}; ${count(dropped)} of ${count(scheduled)} were dropped because no wallet was idle`
     : `${words}, and the rest only after the window; ${growth}`;
 }
 

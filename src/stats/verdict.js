@@ -4,7 +4,7 @@ import { blockIntervalMs } from './blocks.js';
 import { nodeCpuPercent } from './figures.js';
 import { STAGES } from './figures.js';
 import { isPlain } from './sample.js';
-import { byCode, count as whole, counted, digits, milliseconds, percent, seconds, tenths } from '../text.js';
+import { byCode, count as whole, counted, digits, milliseconds, partOf, percent, seconds, tenths } from '../text.js';
 
 /** @import { RunFile, Verdict, VerdictName } from '../contracts/run-file.d.ts' */
 
@@ -44,7 +44,7 @@ const ROWS = Object.freeze([
     when: (f) =>
       f.empty > 0 && (f.empty >= 0.25 * f.wallets || f.run.end === 'no_wallets' || f.run.counts.verified === 0),
     evidence: (f) =>
-      `${whole(f.empty)} of ${counted(f.wallets, 'wallet')} had too little left for a transaction (insufficient_funds ${whole(f.run.failures.insufficient_funds)})`,
+      `${partOf(f.empty, f.wallets, 'wallet')} had too little left for a transaction (insufficient_funds ${whole(f.run.failures.insufficient_funds)})`,
     advice: ({ run }) =>
       run.refills === undefined ? 'raise --fund-amount' : 'pay the funder more, or raise --refill-below',
   },
@@ -77,7 +77,7 @@ const ROWS = Object.freeze([
   node(
     (f) => f.isFull,
     (f) =>
-      `${whole(f.run.blocks.full ?? 0)} of ${counted(f.run.blocks.count, 'block')} had no room for another transaction (${percent(f.fullness ?? 0)} of the gas limit was used)`,
+      `${partOf(f.run.blocks.full ?? 0, f.run.blocks.count, 'block')} had no room for another transaction (${percent(f.fullness ?? 0)} of the gas limit was used)`,
   ),
   // Most of the time users wait neither for the node nor for the generator.
   {
@@ -106,7 +106,7 @@ const ROWS = Object.freeze([
   generator(
     (f) => f.waitShare >= 0.5 && f.waitUs >= 5000,
     (f) =>
-      `${percent(f.waitShare)} of the latency is waiting in the generator${f.readsUs > 0 ? ', of the transactions and of the reads that see their blocks,' : ','} for ${f.utilization === null ? '' : `${f.loop} (busy ${percent(f.utilization)} of the time, ${milliseconds(f.lateUs)} late) or for `}one of its connections (--connections)`,
+      `${percent(f.waitShare)} of the latency is waiting in the generator${f.readsUs > 0 ? ', reads of blocks included' : ''}: for ${f.utilization === null ? '' : `${f.loop} (busy ${percent(f.utilization)} of the time, ${milliseconds(f.lateUs)} late) or `}one of its connections (--connections)`,
   ),
   // An idle wallet is started at once; and with the latency of the node alone there would have been enough wallets.
   generator(
@@ -148,7 +148,7 @@ const ROWS = Object.freeze([
   concurrency(
     (f) => f.isDropping && f.p50Us - f.waitUs <= nearFastestUs(f),
     ({ run: { window }, fastestUs }) =>
-      `minimum ${milliseconds(fastestUs)}; ${whole(window.counts.dropped)} of ${counted(window.counts.scheduled, 'operation')} were dropped because no wallet was idle`,
+      `minimum ${milliseconds(fastestUs)}; ${partOf(window.counts.dropped, window.counts.scheduled, 'operation')} were dropped because no wallet was idle`,
   ),
   {
     name: 'unknown',
@@ -168,7 +168,9 @@ function node(when, words) {
 
 /** @param {Facts} facts */
 function unknownAdvice(facts) {
-  const { asked, cores, noun, isDropping } = facts;
+  const { asked, cores, noun, isDropping, wasAway } = facts;
+  // Whatever it was while the endpoint answered, the outage is in all figures.
+  if (wasAway) return 'run again without the outage';
   // More operations at once would wait for the same CPU.
   if (isCpuShort(facts)) return ownCpu(facts);
   const needed = isDropping ? `${moreAtOnce(facts)} at this latency` : null;
@@ -191,7 +193,7 @@ function ownCpu({ isLocal }) {
 function generator(when, words) {
   // Late timers alone do not show the cause; the scheduler's figures do (Linux only).
   const noCpu = (/** @type {Facts} */ { waitedShare }) =>
-    waitedShare < NOTED ? '' : `: it waited for a CPU ${percent(waitedShare)} of the time`;
+    waitedShare < NOTED ? '' : `; it waited for a CPU ${percent(waitedShare)} of the time`;
   const advice = (/** @type {Facts} */ f) => (isCpuShort(f) ? ownCpu(f) : 'try more --workers, or a faster machine');
   return { name: 'generator-bound', when, evidence: (f) => `${words(f)}${noCpu(f)}`, advice };
 }
@@ -199,7 +201,8 @@ function generator(when, words) {
 /** @param {Row['when']} when @param {Row['evidence']} words @returns {Row} */
 function concurrency(when, words) {
   const isPossible = (/** @type {Facts} */ f) =>
-    (f.asked === null || f.isDropping) && f.isAnswered && f.pausedShare <= PAUSED;
+    // While the endpoint is away, any number of wallets is too small.
+    (f.asked === null || (f.isDropping && !f.wasAway)) && f.isAnswered && f.pausedShare <= PAUSED;
   const isRoom = (/** @type {Facts} */ f) =>
     (f.fullness ?? 0) < 0.9 && (f.cores ?? 0) < BUSY_NODE && !(isCpuShort(f) && (f.machineShare ?? 0) >= BUSY_MACHINE);
   return {
@@ -285,6 +288,7 @@ function factsOf(run) {
   return {
     ...{ run, wallets, inFlight, slots: wallets * inFlight, noun: isPlain(run) ? 'users' : 'wallets' },
     down: endpointDown(run),
+    wasAway: (run.generator.outages ?? []).length > 0,
     heldBack: heldBack(run),
     // Without these, calls may only have waited in the generator.
     isUnanswered: counts.verified < counts.started || run.generator.resubmissions.repeated > 0,
@@ -489,6 +493,7 @@ function seen({ run, noun, asked, achieved, pausedShare, fullness, loop, utiliza
     failed + timedOut > RELEVANT * started && byCode(timedOut > 0 ? { ...failures, timed_out: timedOut } : failures),
     asked !== null && `${digits(achieved)} of ${digits(asked)} per second were achieved`,
     dropped > 0 && `${whole(dropped)} of ${whole(scheduled)} were dropped because all wallets were busy`,
+    outageText(run),
     fullness !== null && `blocks were ${percent(fullness)} full`,
     utilization !== null && `${loop} was busy ${percent(utilization)} of the time`,
     cores !== null && `the node used ${percent(cores)} of a core`,
@@ -496,6 +501,17 @@ function seen({ run, noun, asked, achieved, pausedShare, fullness, loop, utiliza
       `${noun} paused ${percent(pausedShare)} of the time after calls without an answer (${byCode(failures)})`,
   ];
   return words.filter((part) => typeof part === 'string');
+}
+
+/** How long the endpoint was away, and the drops of these intervals. @param {RunFile} run */
+function outageText({ generator: { outages = [] }, intervals }) {
+  if (outages.length === 0) return false;
+  const last = intervals.at(-1)?.endMs ?? 0;
+  const isDuring = (/** @type {RunFile['intervals'][number]} */ { startMs, endMs }) =>
+    outages.some(({ fromMs, toMs = last }) => startMs < toMs && endMs > fromMs);
+  const dropped = intervals.filter(isDuring).reduce((sum, { counts }) => sum + counts.dropped, 0);
+  const awayMs = outages.reduce((sum, { fromMs, toMs = last }) => sum + Math.max(0, toMs - fromMs), 0);
+  return `the endpoint did not answer for ${seconds(awayMs)}${dropped > 0 ? `, with ${whole(dropped)} of those dropped` : ''}`;
 }
 
 /** @param {RunFile['latency']['stages']} stages */

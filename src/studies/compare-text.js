@@ -36,6 +36,8 @@ export function verdictOf(comparison, { deciding, isApart }) {
   const { metrics, method, base, candidate, sequential, leftOut = [] } = comparison;
   const { pairs, runs, minimum } = method;
   const size = pairs === null ? `${runs.base} and ${counted(runs.candidate, 'run')}` : counted(pairs, 'pair');
+  const isShort = sequential !== undefined && (pairs ?? 0) < minimum;
+  const needed = isShort ? `; at least ${minimum} are needed: raise --time-limit, or lower --duration` : '';
   const caveat = isApart && sequential === undefined ? ', if nothing else changed between their runs' : '';
   const sentences = metrics.slice(0, deciding).map(({ label, word, change, p }) => {
     const test = sequential === undefined ? `p ${pText(p)}, ` : '';
@@ -46,7 +48,7 @@ export function verdictOf(comparison, { deciding, isApart }) {
       return `there is no difference of ${label} larger than ${percent(sequential.equivalent)}: ${figures}`;
     if (sequential !== undefined) {
       const after = sequential.end === 'time_limit' ? ` after ${timeText(sequential.timeLimitMs / 1000)}` : '';
-      return `undecided${after}: ${figures}`;
+      return `undecided${after}: ${figures}${needed}`;
     }
     if (word !== 'too few runs') return `no difference of ${label} is shown: ${figures}`;
     const noun = pairs === null ? 'runs on each side' : 'pairs';

@@ -156,18 +156,26 @@ function heldOf(trials) {
   return trials.filter(({ holds }) => holds).sort((a, b) => a.value - b.value);
 }
 
-/** @param {Tried} tried @param {string} limit */
+/** What held comes first: it answers the question, if less is enough. @param {Tried} tried @param {string} limit */
 function notFound({ searched, trials, mostPerSecond = 0 }, limit) {
-  const most = heldOf(trials).at(-1)?.value ?? (searched.unit === undefined ? mostPerSecond : 0);
-  const atLeast =
-    most === 0 ? 'no run held its rate' : `the node took at least ${valueText(searched, most)}${searched.behind}`;
-  return `not found: ${limit}; ${atLeast}`;
+  const held = heldOf(trials).at(-1);
+  if (held !== undefined)
+    return `Holds at least ${valueText(searched, held.value)}${unitOf(searched)}; the highest is not found: ${limit}.`;
+  const isKnown = searched.unit === undefined && mostPerSecond > 0;
+  const atLeast = isKnown
+    ? `the node took at least ${valueText(searched, mostPerSecond)}${searched.behind}`
+    : 'no run held its rate';
+  return `Not found: ${limit}; ${atLeast}.`;
+}
+
+/** @param {Pick<Searched, 'short'>} searched */
+function unitOf({ short }) {
+  return short === '/s' ? ' op/s' : short;
 }
 
 /** At most 25 words. @param {Tried} tried @param {Figures | null} figures null: no answer */
 function headline({ searched, trials, end, scale }, figures) {
-  const unit = searched.short === '/s' ? ' op/s' : searched.short;
-  const text = (/** @type {number} */ value) => `${valueText(searched, value)}${unit}`;
+  const text = (/** @type {number} */ value) => `${valueText(searched, value)}${unitOf(searched)}`;
   const [held, failed] = [heldOf(trials), failedOf(trials)];
   if (trials.length === 0) return 'not known yet: no run was made';
   if (figures !== null) {

@@ -240,7 +240,8 @@ class Pairs {
       file: `${side}-${pair}${again}.json`,
       label: `pair ${pair}, on ${name}`,
       done: pair - 1,
-      all,
+      // Nobody knows how many it takes until sure.
+      all: config.untilSure ? Infinity : all,
       limitMs: (this.#deadlineUs - parts.clock.nowUs()) / 1000,
       env: envOf(config, side),
       node: command === null ? undefined : { name: `--start-${side}`, command, url, log, env: parts.env },

@@ -1,7 +1,7 @@
 import { resultMarkdown } from '../outputs/markdown.js';
 import { csvLine } from '../outputs/rows.js';
 import { tableOf } from '../outputs/table.js';
-import { counted, digits, shellWord, threeDigits } from '../text.js';
+import { counted, digits, partOf, shellWord, threeDigits } from '../text.js';
 import { KEPT, metricOf } from './metrics.js';
 import { cellName, commandWords, namedParts } from './plan.js';
 import { mean, meanOf, standardDeviation } from './statistics.js';
@@ -166,7 +166,7 @@ function headline(sweep) {
   const { end, cells, repeat, environment, find } = sweep;
   const where = environment === null ? '' : `; ${environment.clientVersion ?? 'a node'} at ${environment.endpoint}`;
   if (find !== null) return `Search: ${stateOf(find, end)}, ${counted(find.trials.length, 'run')}${where}`;
-  return `Sweep: ${ENDS[end]}, ${runsOf(sweep)} of ${counted(cells.length * repeat, 'run')}${repeat > 1 ? ` (mean ± standard deviation of ${repeat})` : ''}${where}`;
+  return `Sweep: ${ENDS[end]}, ${partOf(runsOf(sweep), cells.length * repeat, 'run')}${repeat > 1 ? ` (mean ± standard deviation of ${repeat})` : ''}${where}`;
 }
 
 /** @type {Readonly<Record<NonNullable<Find['stopped']>, string>>} */

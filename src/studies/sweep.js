@@ -10,7 +10,7 @@ import { environmentOf } from './run-files.js';
 import { findSaturation } from './saturation.js';
 import { runStudy } from './study.js';
 import { sweepCsv, sweepMarkdown, sweepResult } from './sweep-text.js';
-import { counted } from '../text.js';
+import { partOf } from '../text.js';
 
 /**
  * @import { Find, Parts, StudyConfig, SweepCell, SweepFile } from '../contracts/study.d.ts'
@@ -150,7 +150,7 @@ class Sweep {
     parts.say(resultText(sweepResult(file)));
     parts.say(`\nsweep.json, sweep.csv, sweep.md and the run files are in ${displayName(folder)}`);
     if (this.#missing > 0 && end !== 'failed')
-      parts.say(`${this.#missing} of ${counted(this.#turns.length, 'run')} missing: the same command makes them`);
+      parts.say(`${partOf(this.#missing, this.#turns.length, 'run')} missing: the same command makes them`);
   }
 }
 

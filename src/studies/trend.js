@@ -1,7 +1,7 @@
 import { InputError, UsageError } from '../errors.js';
 import { pText, percentText } from '../outputs/format.js';
 import { tableOf, tableText } from '../outputs/table.js';
-import { counted, digits } from '../text.js';
+import { counted, digits, partOf } from '../text.js';
 import { parallelShare, parallelText, slotsOfCell } from './contention.js';
 import { METRICS, lowerBounds, metricOf, readMetrics, settingsOf } from './metrics.js';
 import { safeName } from './run-files.js';
@@ -103,7 +103,7 @@ export function trend(points, { over: wanted = null } = {}) {
     );
   const fitting = groups.filter((group) => valuesOf(group, over).length >= FEWEST_VALUES);
   const left = groups.length - fitting.length;
-  const words = `${left} of ${counted(groups.length, 'line')} have fewer than ${FEWEST_VALUES} values: left out`;
+  const words = `${partOf(left, groups.length, 'line')} have fewer than ${FEWEST_VALUES} values: left out`;
   return {
     schema: TREND_SCHEMA,
     over,

@@ -5,7 +5,7 @@ import { checkWritable, writeFileAtomically } from '../files.js';
 import { readJsonFile } from '../json-file.js';
 import { readArtifact, selectorOf, word } from './contract-state.js';
 import { MAX_AUDIT_MS, checkOf } from './receipts.js';
-import { counted } from '../text.js';
+import { counted, partOf } from '../text.js';
 
 /**
  * The workload `logs`: each operation writes a page of logs. Each log has three topics: the event's, the number of its
@@ -104,7 +104,7 @@ export async function listPages(rpc, { address, from, to, pages }, signal) {
   let right = 0;
   let fault = '';
   for (let [at, size] = [from, BLOCKS_AT_ONCE]; at <= to;) {
-    if (signal.aborted) return unknown(`there was time for ${at - from} of ${counted(to - from + 1, 'block')}`);
+    if (signal.aborted) return unknown(`there was time for ${partOf(at - from, to - from + 1, 'block')}`);
     const last = Math.min(at + size - 1, to);
     try {
       const filter = { address, fromBlock: toHex(at), toBlock: toHex(last), topics: [PAGE_TOPIC] };

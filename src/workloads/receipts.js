@@ -12,7 +12,7 @@ import {
 import { isAbsent } from '../chain/refusals.js';
 import { isRetryable } from '../chain/retries.js';
 import { StressError } from '../errors.js';
-import { counted } from '../text.js';
+import { partOf } from '../text.js';
 
 /**
  * Reads from receipts whether transactions succeeded or reverted. The receipts of a block are read in one call
@@ -119,7 +119,7 @@ export class Receipts {
     const { succeeded, reverted } = outcomes;
     const count = blockNumber - startBlock;
     for (let done = 0; done < count; done += MAX_BLOCKS_AT_ONCE) {
-      if (signal.aborted) return { why: `there was time for the receipts of ${done} of ${counted(count, 'block')}` };
+      if (signal.aborted) return { why: `there was time for the receipts of ${partOf(done, count, 'block')}` };
       const size = Math.min(MAX_BLOCKS_AT_ONCE, count - done);
       const part = Array.from({ length: size }, (_, i) => startBlock + 1 + done + i);
       try {
@@ -138,9 +138,7 @@ export class Receipts {
     }
     const seen = sum(succeeded) + sum(reverted);
     const used = sum(nonces) - sum(startNonces);
-    return seen === used
-      ? outcomes
-      : { why: `the node has the receipts of ${seen} of ${counted(used, 'transaction')}` };
+    return seen === used ? outcomes : { why: `the node has the receipts of ${partOf(seen, used, 'transaction')}` };
   }
 
   /**

@@ -4,13 +4,13 @@ import { Worker } from 'node:worker_threads';
 import { UnavailableError } from '../errors.js';
 
 /**
- * Proves blobs, in a thread that ends afterwards: a proof takes up to a second. The KZG library is native code that few
- * runs need, so it is not installed with this program.
+ * Proves blobs, in a thread that ends afterwards: the proofs of a blob take a second or two. Few runs need the KZG library, so it is
+ * not installed with this program.
  *
  * @import { Sidecar } from '../contracts/workload.d.ts'
  */
 
-const LIBRARY = '@crate-crypto/node-eth-kzg';
+const LIBRARY = 'kzg-wasm';
 
 /** @param {unknown} error */
 function missing(error) {

@@ -30,9 +30,11 @@ export const NEEDS_TWO = 'pays from wallet to wallet and has only one: use at le
 
 /** @param {Settings} settings */
 const lacksCalls = ({ method = null, calls = null }) =>
-  method === null && calls === null
-    ? 'needs --calls, for instance the preset wallet, or --method, for instance eth_blockNumber'
-    : null;
+  calls === '-'
+    ? 'reads its calls several times: give --calls a file, not standard input (-)'
+    : method === null && calls === null
+      ? 'needs --calls, for instance the preset wallet, or --method, for instance eth_blockNumber'
+      : null;
 
 /** @param {Settings} settings */
 function lacksSlots({ set }) {

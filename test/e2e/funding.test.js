@@ -154,7 +154,7 @@ describe('a funder', () => {
     const before = await nonceOf(chain, FUNDER.address);
     const args = ['fund', '-t', '1000', '-o', '1000', '--rpc', chain.url, '--fund-amount', '0.01'];
     const { stdout } = await exited(0, args, { env: WITH_FUNDER });
-    assert.equal(stdout, '1000 of 1,000 wallets topped up to 0.01 ether: 10.0 ether in 5 transactions\n');
+    assert.equal(stdout, '1,000 of 1,000 wallets topped up to 0.01 ether: 10.0 ether in 5 transactions\n');
     const some = [1000, 1199, 1200, 1567, 1999];
     assert.deepEqual(await balances(chain, some), Array(some.length).fill(parseEther('0.01')));
     assert.equal(await nonceOf(chain, FUNDER.address), before + 5);

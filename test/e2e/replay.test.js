@@ -91,7 +91,7 @@ describe('two endpoints', () => {
     assert.match(
       stdout,
       new RegExp(
-        `400 requests of \\S+ in file order, 1 pass; ${times} differences? from --check-rpc, of ${times} request`,
+        `400 requests of \\S+ in file order, 1 pass; ${times} differences? from\\s+--check-rpc, of ${times} request`,
       ),
     );
     const [, place, ...commands] =

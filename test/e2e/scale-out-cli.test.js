@@ -143,7 +143,7 @@ describe('more wallets than are paid at once', () => {
     first.child.kill('SIGINT');
     const { code, stdout, stderr } = await first.done;
     assert.equal(code, 130);
-    assert.match(stdout, /^5000 of 5200 wallets were topped up before it ended, .* the same command again /);
+    assert.match(stdout, /^5,000 of 5,200 wallets topped up before it ended, .* the same command again /);
     assert.equal(stderr, 'stress: interrupted during set-up\n');
     assert.deepEqual(await balances(chain, [1, 5000, 5001, 5200]), [TENTH, TENTH, 0n, 0n]);
 

@@ -166,6 +166,7 @@ calls
   -t 1 --threshold calls.constructor.failed=0 -> 64 --threshold calls.constructor.failed=0: there is no operation "constructor"; operations of --workload counter have no names, those of --calls FILE have
   -t 2 --workload transfer --contracts c -> 64 --contracts is an option of --workload counter
   -t 1 --workload rpc -> 64 --workload rpc needs --calls, for instance the preset wallet, or --method, for instance *
+  -t 1 --workload rpc --calls - -> 64 --workload rpc reads its calls several times: give --calls a file, not standard input (-)
   -t 1 --calls light -> 64 --calls is an option of --workload rpc
   -t 1 --method eth_blockNumber -> 64 *--method *--workload rpc*
   -t 1 --params [] -> 64 *--params *--workload rpc*

@@ -26,7 +26,7 @@ it('the fee limit after a failure: released fees start another wallet, also if t
     wallets: 2,
     inFlight: 1,
     capWei: 80_000n,
-    fees: { current: () => ({ gasPriceWei: 1n }), blobPriceWei: () => 0n },
+    fees: { current: () => ({ gasPriceWei: 1n }) },
   });
   const number = run.mine();
   run.meddle(0);
@@ -42,7 +42,7 @@ it('the fee limit: ends the run when nothing is in flight and the rest does not 
   const run = await begun({
     inFlight: 1,
     capWei: 80_000n,
-    fees: { current: () => ({ gasPriceWei: 1n }), blobPriceWei: () => 0n },
+    fees: { current: () => ({ gasPriceWei: 1n }) },
   });
   const words = /^the spend cap is reached: .* --max-spend; /;
   for (const stops of [[], ['max_spend']]) {
@@ -149,6 +149,18 @@ describe('a load whose wallets all wait for a payment ends', () => {
       assert.match(run.stops[0]?.[1] ?? '', words);
     });
   }
+
+  it('not if they have had all their operations: another thread may have more', async () => {
+    const run = await begun({
+      ...{ wallets: 1, inFlight: 1, iterations: 1, refillBelowWei: 10n },
+      fault: () => {
+        throw new RpcError('eth_sendRawTransaction', -32000, 'insufficient funds for gas * price + value');
+      },
+    });
+    run.handlers.eth_getBalance = () => '0x9';
+    await run.advance(1_500_000);
+    assert.deepEqual(run.stops, [['iterations', undefined]]);
+  });
 });
 
 describe('the transactions of a wallet after a reorg', () => {

@@ -211,6 +211,7 @@ export function simulate({
       fees: /** @type {Fees} */ (
         /** @type {unknown} */ ({
           current: () => ({}),
+          blobPriceWei: () => 0n,
           holds: () => true,
           raise: () => null,
           isTooLow: () => false,

@@ -261,6 +261,14 @@ describe('createProgress()', () => {
       assert.deepEqual(written, []);
     });
 
+  it('only its label, if nobody knows how long the step is', async () => {
+    const { progress, clock, written } = progressOn({ isTTY: false });
+    progress.update('pair 3, on B', 2, Infinity);
+    await clock.advance(2000);
+    progress.stop();
+    assert.deepEqual(written, ['pair 3, on B\n']);
+  });
+
   it('a bar on a terminal, erased at the end and before other lines', async () => {
     const { progress, stream, clock, written } = progressOn({ isTTY: true });
     progress.update('deriving wallets', 5, 10);

@@ -83,7 +83,7 @@ describe('createSocketsProbe()', () => {
         endpoints: [{ endpoint: 'all', timeWait: 5, portsInUse, portsLeft: 1000 - portsInUse }],
       });
     assert.deepEqual(warningsOf(599), []);
-    const says = /^the sockets of this machine may use 600 of 1000 .* 400 are left: [^\n]+$/;
+    const says = /^the sockets of this machine may use 600 of 1,000 .* 400 left: [^\n]+$/;
     assert.match(warningsOf(600).join('\n'), says);
   });
 });

@@ -149,6 +149,13 @@ const pausesOf = (given) => ({ pauses: { limitAnswers: 0, limitedMs: 0, unanswer
 /** @param {number} fromMs @param {number} [toMs] */
 const outageOf = (fromMs, toMs) => ({ outages: [{ fromMs, toMs, words: 'connection refused' }] });
 
+/** @returns {RunFile} */
+function awayAndDropped() {
+  const run = openRun({ achieved: 494, dropped: 10, generator: outageOf(3000, 4000) });
+  const [first, ...rest] = run.intervals;
+  return { ...run, intervals: [{ ...first, counts: { ...first.counts, dropped: 10 } }, ...rest] };
+}
+
 /** An event loop other than LOOP. @param {Partial<NonNullable<Readings['loop']>>} given */
 const loopOf = (given) => ({ probes: { loop: { ...LOOP, ...given } } });
 
@@ -298,6 +305,11 @@ const CASES = {
       openRun({ ...FEW, latencyUs: 5e5, fastestUs: 1e5 }),
       /20,000 of 40,000 were dropped .*; to find the limit, try -t 2400 or --in-flight 12 for 4,000 per second at this latency; or try a lower rate, or/,
     ],
+    [
+      'an outage, in which operations were dropped',
+      awayAndDropped(),
+      /10 of 5,000 were dropped because all .*, the endpoint did not answer for 1\.0 s, with 10 of those dropped, .* run again without the outage$/,
+    ],
     ['no probes at all', { ...TWO, probes: null }, /waiting for a block/],
     ['more fails than is done', failing({ failed: 19_990 }), /, reverted 19,979, rejected 11, /],
     ['more times out than is done', failing({ timedOut: 19_990 }), /, timed_out 19,990, /],
@@ -344,7 +356,7 @@ const CASES = {
     [
       'crowded',
       closedRun({ ...TWO_BLOCKS, ...crowded({ utilization: 0.94, waitedUs: 6e6 }) }),
-      /: it waited for a CPU 60 % of the time; give the generator a CPU of its own: stop other programs$/,
+      /; it waited for a CPU 60 % of the time; give the generator a CPU of its own: stop other programs$/,
     ],
     ['one at a time', closedRun({ ...TWO_BLOCKS, config: { threads: 1 }, ...busy(0.95) })],
     ['falling behind', openRun({ ...GROWING, ...busy(0.95) })],
@@ -391,7 +403,7 @@ describe('judge()', () => {
     const inclusion = distributionOf(1_000_000);
     const queued = (/** @type {number} */ us) => judge(withStages(run, { queued: distributionOf(us), inclusion }));
     assert.equal(queued(540_000)?.name, 'generator-bound');
-    assert.match(queued(540_000)?.evidence ?? '', /of the transactions and of the reads that see their blocks/);
+    assert.match(queued(540_000)?.evidence ?? '', /waiting in the generator, reads of blocks included: for the/);
     assert.equal(queued(1000)?.name, 'node-bound');
   });
 
@@ -472,7 +484,10 @@ describe('judge()', () => {
     const ofRows = openRun({ verified: 2500, latencies: [1e6, 3e6, 4e6, 4e6] });
     const unknown = { ...ofRows, latency: { ...ofRows.latency, halves: halvesOf([]) } };
     assert.match(rateNotHeld(unknown) ?? '', /latency grew from 2,000 ms .* to 4,000 ms/);
-    assert.match(rateNotHeld(openRun({ achieved: 400, dropped: 1000 })) ?? '', /20 % short; 1000 of 5000 were dropped/);
+    assert.match(
+      rateNotHeld(openRun({ achieved: 400, dropped: 1000 })) ?? '',
+      /20 % short; 1,000 of 5,000 were dropped/,
+    );
     assert.equal(rateNotHeld(closedRun()), null);
   });
 

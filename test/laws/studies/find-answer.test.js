@@ -54,7 +54,7 @@ describe('answerOf()', () => {
   it('has no answer if most failed runs near it met a limit on our side, and one if a single run did', () => {
     const ours = { words: 'the generator was the limit', isOurs: true };
     const most = answerOf({ ...tried, trials: [trial(410), failed(494, ours), failed(550, ours), failed(601)] });
-    assert.equal(most.words, 'not found: the generator was the limit; the node took at least 410 per second');
+    assert.equal(most.words, 'Holds at least 410 op/s; the highest is not found: the generator was the limit.');
     assert.deepEqual([most.estimate, most.low, most.high, most.limit], [null, null, null, ours.words]);
     for (const trials of [
       [trial(410), failed(494, ours), failed(550), failed(616)],

@@ -238,7 +238,7 @@ describe('runPairs(), until sure', () => {
     const { verdict } = comparedOf(both);
     assert.match(
       verdict.sentence,
-      /^undecided after 1m30s: TPS changed by \S+ % \(95 % interval without bounds, 3 pairs\)$/,
+      /^undecided after 1m30s: TPS changed by \S+ % \(95 % interval without bounds, 3 pairs\); at least 5 are needed: raise --time-limit, or lower --duration$/,
     );
     const later = made(folder, { args: ['--equivalent=0.1%', '--time-limit=3m'], from: 100 });
     const more = await later.result;
