@@ -165,6 +165,8 @@ function urlOf(example, schemes) {
       // localhost:8545 would be a URL of the scheme localhost.
       const url = new URL(/^([\w.-]+|\[[\da-f:]+\]):\d+(\/|$)/i.test(text) ? `http://${text}` : text);
       decodeURIComponent(url.username + url.password);
+      // It is never sent, and no part of a web socket's address.
+      url.hash = '';
       // The host of a list, whose next URL has no scheme, has a comma.
       if (schemes.includes(`${url.protocol}//`) && !url.host.includes(',')) return url;
     } catch {

@@ -454,7 +454,7 @@ export type RemovedOperation = OperationIdentity & { blockNumber: number; seenAt
 /** Listens in a thread of the load. What it throws detaches it. */
 export type Observer = {
   /** before the load, which waits for it */
-  prepare?: () => Promise<void>;
+  prepare?: (signal: AbortSignal) => Promise<void>;
   /** the load begins */
   begin?: () => void;
   /** a block was read */

@@ -244,7 +244,7 @@ export class ThreadEngine {
 
   /** Signs the first transactions. @param {AbortSignal} signal ends it early */
   async prepare(signal) {
-    await Promise.all([this.#presigner?.signFirst(this.#options.accounts, signal), this.#observers.prepare()]);
+    await Promise.all([this.#presigner?.signFirst(this.#options.accounts, signal), this.#observers.prepare(signal)]);
   }
 
   /** @param {LoadPlan} plan */

@@ -10,7 +10,7 @@ import { STILL_RUNNING } from '../stats/run-file.js';
 import { IntervalLog } from '../stats/stats.js';
 import { Throughput } from '../stats/throughput.js';
 import { counted, indexRanges, numbered, partOf } from '../text.js';
-import { RunObservers } from '../observers/index.js';
+import { RunObservers, checkObservers } from '../observers/index.js';
 import { createWorkload } from '../workloads/index.js';
 import { audit } from './audit.js';
 import { abandonable, checkDescriptors, interruptible, openNetwork, readKeys, warnOfEndpoints } from './connect.js';
@@ -186,6 +186,7 @@ async function prepare(config, context, opened) {
       identified = await identity.identify(urls, config.chain, stop.drain);
       monitor.begin();
     }
+    await checkObservers(config, { clock, signal: stop.drain });
     return workload.kind === 'call'
       ? setUpCalls(own, context, opened, workload)
       : setUp(own, context, opened, workload);

@@ -25,7 +25,7 @@ const SILENT_MS = 1000;
 /** Time between pings; a connection on which nothing was heard for twice as long is lost. */
 const PING_EVERY_MS = 10_000;
 /** Of a message, also when it is decompressed: a flashblock has a part of a block. */
-const MOST_BYTES = 32 * 1024 * 1024;
+const MOST_BYTES = 8 * 1024 * 1024;
 
 export class FlashblockFeed {
   /** Since when nothing was missed; Infinity: it is not connected. */
@@ -37,6 +37,7 @@ export class FlashblockFeed {
   #stopTimer = () => {};
   #heardAtUs = 0;
   #tries = 0;
+  #silentMs = SILENT_MS;
   #isClosed = false;
   #onAnswer = /** @type {(why: string | null) => void} */ (() => {});
 
@@ -60,8 +61,18 @@ export class FlashblockFeed {
   open(timeoutMs = PING_EVERY_MS) {
     const { clock } = this.#options;
     const answer = new Promise((/** @type {(why: string | null) => void} */ resolve) => (this.#onAnswer = resolve));
+    this.#silentMs = Math.min(SILENT_MS, timeoutMs / 2);
     this.#connect();
     return within(clock, timeoutMs, answer, () => this.#named(`no flashblock within ${timeoutMs / 1000} s`));
+  }
+
+  /** Closes it when the run ends. @param {AbortSignal} signal @param {number} [timeoutMs] @returns {Promise<string | null>} as open() */
+  async openUnless(signal, timeoutMs) {
+    const close = () => this.close();
+    signal.addEventListener('abort', close, { once: true });
+    const why = signal.aborted ? null : await this.open(timeoutMs);
+    signal.removeEventListener('abort', close);
+    return why;
   }
 
   #connect() {
@@ -78,7 +89,7 @@ export class FlashblockFeed {
       this.#stopTimer = clock.after(() => {
         if (this.sinceUs === Infinity) socket.send(SUBSCRIPTION);
         this.#pingLater(socket);
-      }, SILENT_MS);
+      }, this.#silentMs);
     });
     socket.on('message', (/** @type {Buffer} */ data) => {
       try {
@@ -96,6 +107,7 @@ export class FlashblockFeed {
 
   close() {
     this.#isClosed = true;
+    this.#onAnswer(this.#named('closed'));
     this.#stopTimer();
     this.#socket?.terminate();
   }
@@ -114,7 +126,7 @@ export class FlashblockFeed {
   #take(data) {
     const { clock, onHashes } = this.#options;
     const message = parsed(data);
-    if (message?.error !== undefined)
+    if ((message?.error ?? null) !== null)
       throw new Error(`no subscription newFlashblockTransactions: ${oneLine(message.error?.message, 100)}`);
     const hashes = hashesIn(message);
     if (hashes === null && message?.id !== 1) return;
@@ -171,13 +183,14 @@ function hashesIn(message) {
  * @param {FeedAddress} address
  * @param {Clock} clock
  * @param {number} timeoutMs
+ * @param {AbortSignal} signal
  * @throws {UnavailableError} it gives no preconfirmations
  */
-export async function checkFeed(address, clock, timeoutMs) {
+export async function checkFeed(address, clock, timeoutMs, signal) {
   const feed = new FlashblockFeed(address, { clock, onHashes: () => {}, onLost: () => {} });
-  const why = await feed.open(timeoutMs);
+  const why = await feed.openUnless(signal, timeoutMs);
   feed.close();
-  if (why !== null)
+  if (why !== null && !signal.aborted)
     throw new UnavailableError(
       `${why}; --flashblocks takes a feed of flashblocks, or a node with the subscription newFlashblockTransactions`,
     );

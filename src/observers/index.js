@@ -9,10 +9,13 @@ import { refills } from './refills/index.js';
  * listens in each thread of the load (`observe`); `open` makes the side of the run, in the main thread.
  *
  * @import { SeenBlock } from '../contracts/chain.d.ts'
- * @import { Config, Observer, ObserverTools, OpenOptions, OperationIdentity, RemovedOperation, RunEnd, RunObserver, Sample, Snapshot, TransactionStatus } from '../contracts/load.d.ts'
+ * @import { Clock, Config, Observer, ObserverTools, OpenOptions, OperationIdentity, RemovedOperation, RunEnd, RunObserver, Sample, Snapshot, TransactionStatus } from '../contracts/load.d.ts'
  * @import { IntervalRow, Phase, RunFile } from '../contracts/run-file.d.ts'
+ * @import { StressError } from '../errors.js'
  *
  * @typedef {object} ObserverRow
+ * @property {(config: Config, tools: {clock: Clock, signal: AbortSignal}) => Promise<void>} [check] before anything is sent: what it needs
+ *   is there
  * @property {(config: Config, given: OpenOptions) => Promise<RunObserver | null>} open null: not asked for
  * @property {(plan: any, tools: ObserverTools) => Observer} [observe] in a thread; plan: that of the run's side
  */
@@ -82,8 +85,9 @@ export class Observers extends Listeners {
       this.operation = (sample) => this.tell((observer) => observer.operation?.(sample));
   }
 
-  prepare() {
-    return this.tellAll((observer) => observer.prepare?.());
+  /** @param {AbortSignal} signal ends it early */
+  prepare(signal) {
+    return this.tellAll((observer) => observer.prepare?.(signal));
   }
 
   begin() {
@@ -131,6 +135,11 @@ export class Observers extends Listeners {
       .then(() => observer?.finish?.())
       .catch(() => {});
   }
+}
+
+/** @param {Config} config @param {{clock: Clock, signal: AbortSignal}} tools @throws {StressError} */
+export async function checkObservers(config, tools) {
+  for (const { check } of Object.values(OBSERVERS)) await check?.(config, tools);
 }
 
 /** The observers of a run, in the main thread. @extends {Listeners<RunObserver>} */

@@ -14,7 +14,7 @@ import { FlashblockFeed, checkFeed } from './flashblocks.js';
  * safe and finalized, and which operations are not in the chain at the end although they had reached a level.
  *
  * @import { Rpc } from '../contracts/chain.d.ts'
- * @import { LevelFigures, Observer, ObserverTools, OperationIdentity, RemovedOperation, RunObserver, Sample, TransactionStatus } from '../contracts/load.d.ts'
+ * @import { Config, LevelFigures, Observer, ObserverTools, OperationIdentity, RemovedOperation, RunObserver, Sample, TransactionStatus, Warn } from '../contracts/load.d.ts'
  * @import { BrokenPromises, RunFile, Rung } from '../contracts/run-file.d.ts'
  * @import { FeedAddress } from './flashblocks.js'
  * @import { ObserverRow } from './index.js'
@@ -237,8 +237,10 @@ export class Ladder {
     this.#tags = levels.flatMap((level) => (level === 'safe' || level === 'finalized' ? new Tag(level) : []));
   }
 
-  async prepare() {
-    await this.#feed?.open();
+  /** @param {AbortSignal} signal */
+  async prepare(signal) {
+    const lost = (await this.#feed?.openUnless(signal)) ?? null;
+    if (lost !== null) this.#tools.post({ lost });
   }
 
   begin() {
@@ -440,7 +442,9 @@ export class RunLadder {
   #reached = new Reached();
   /** @type {BrokenPromises | {why: string}} */
   #broken = { why: STILL_RUNNING };
-  #warnOf = /** @type {(kind: string, words: string) => void} */ (() => {});
+  /** Warnings before the load. @type {string[]} */
+  #early = [];
+  #warnOf = /** @type {Warn} */ ((_, words) => void this.#early.push(words));
 
   /** @param {{levels: Rung[], lacks: Record<string, string>, asked: readonly string[], feed?: FeedAddress | null}} options lacks: why other levels are off */
   constructor(options) {
@@ -451,6 +455,7 @@ export class RunLadder {
   /** @type {NonNullable<RunObserver['begin']>} */
   begin({ warnOf }) {
     this.#warnOf = warnOf;
+    for (const words of this.#early) warnOf('flashblocks', words);
     const { lacks, asked } = this.#options;
     for (const [level, words] of Object.entries(lacks))
       if (asked.includes(level)) warnOf('ladder', `--ladder ${level} is off: ${words}`);
@@ -583,13 +588,21 @@ async function lackOf(rpc, level) {
   }
 }
 
+/** @param {Config} config @returns {FeedAddress | null} */
+function feedOf({ network: { insecure }, chain: { flashblocks } }) {
+  return flashblocks && { url: flashblocks.href, insecure };
+}
+
 /** @type {ObserverRow} */
 export const ladder = {
-  open: async ({ network, chain: { flashblocks } }, { rpc, inclusion, clock, unlessStopped }) => {
-    const { ladder: asked, insecure, requestTimeoutMs } = network;
+  check: async (config, { clock, signal }) => {
+    const feed = feedOf(config);
+    if (feed !== null) await checkFeed(feed, clock, config.network.requestTimeoutMs, signal);
+  },
+  open: async (config, { rpc, inclusion }) => {
+    const { ladder: asked } = config.network;
     if (asked.length === 0 || inclusion === null) return null;
-    const feed = flashblocks && { url: flashblocks.href, insecure };
-    if (feed !== null) await unlessStopped(() => checkFeed(feed, clock, requestTimeoutMs));
+    const feed = feedOf(config);
     const chosen = await chooseLevels(rpc, asked, inclusion === 'sync', feed !== null);
     return new RunLadder({ asked, feed, ...chosen });
   },

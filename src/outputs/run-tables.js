@@ -166,7 +166,10 @@ function levelsTable({ ladder, unmeasured }) {
     const brokenText = broken === null ? '-' : `${count(sumOf(Object.values(proven)))}${causes}`;
     return [[rung, count(reached), count(notReached), ...times, brokenText, count(unknown), count(restored)]];
   });
-  const off = all.filter(([, figures]) => figures === null).map(([rung]) => unmeasured[`/ladder/rungs/${rung}`]);
+  const off = all.flatMap(([rung, figures]) => {
+    if (figures === null) return unmeasured[`/ladder/rungs/${rung}`];
+    return figures.notMeasured > 0 ? `${counted(figures.notMeasured, 'operation')} not measured at ${rung}` : [];
+  });
   const columns = ['', 'reached', 'not reached', 'p50 ms', 'p99', 'max', 'broken', 'unknown', 'restored'];
   return tableOf('levels', 'Finality levels', columns, rows, off);
 }

@@ -111,8 +111,19 @@ test('what is no feed is refused before anything is sent', async (t) => {
     [other.url, /it sends what is neither JSON nor JSON compressed with Brotli/],
     [chain.url.replace('http', 'ws'), /no subscription newFlashblockTransactions: /],
   ];
+  let submissions = 0;
+  const proxy = await serveBetween(chain.url, ({ method }) => {
+    if (method === 'eth_sendRawTransaction') submissions += 1;
+    return null;
+  });
   for (const [url, words] of table) {
-    const { stderr } = await runOf(t, `${LADDER} --flashblocks ${url}`, { chain, threads: 1, exit: 69 });
+    const { stderr } = await runOf(t, `${LADDER} --flashblocks ${url}`, {
+      chain,
+      rpc: proxy.url,
+      threads: 1,
+      exit: 69,
+    });
+    assert.equal(submissions, 0);
     assert.match(stderr, words);
     assert.ok(stderr.trimEnd().endsWith(advice), stderr);
     assert.equal(stderr.trim().split('\n').length, 1);
