@@ -122,8 +122,9 @@ class OrderSubmission {
     return this.#sender.signal.aborted;
   }
 
-  get isLate() {
-    return Math.max(this.#sender.clock.nowUs(), this.#untilUs) > this.#endUs;
+  /** @param {number} pauseMs */
+  isLate(pauseMs) {
+    return Math.max(this.#sender.clock.nowUs() + pauseMs * 1000, this.#untilUs) > this.#endUs;
   }
 
   waitMs() {

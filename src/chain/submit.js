@@ -12,7 +12,7 @@ import { backOffMs, isLimit, isLost } from './retries.js';
  * @typedef {object} Submission a transaction on its way, and what its sender allows
  * @property {boolean} isUnsure the node may have it, or another one with its nonce, although it refuses it
  * @property {boolean} isOver it is in a block, or not wanted any more
- * @property {boolean} isLate it is not sent again; the chain is asked for the last time
+ * @property {(pauseMs: number) => boolean} isLate after this pause it is not sent again: the chain is asked for the last time
  * @property {() => number} waitMs what the endpoint has asked for (Retry-After)
  * @property {(tries: number, isRaised: boolean) => Promise<unknown>} send
  * @property {(answer: unknown) => void} accept throws unless the node has taken this transaction
@@ -59,23 +59,25 @@ export async function submit(submission, { clock, random }) {
       if (refusal === 'known' || submission.isOver) return;
       submission.noteError(error);
       isRaised = false;
+      const pauseMs = backOffMs(tries, random);
+      const isLate = submission.isLate(pauseMs);
       let hasPaused = false;
       const backOff = () => {
         hasPaused = true;
-        return submission.pause(backOffMs(tries, random), isLimit(error) ? 'limitedMs' : 'unansweredMs');
+        return submission.pause(pauseMs, isLimit(error) ? 'limitedMs' : 'unansweredMs');
       };
       if (refusal === 'price' && (raises += 1) <= MAX_RAISES && submission.raise()) isRaised = true;
-      else if (submission.isLate || !isTransient(error, refusal)) {
+      else if (isLate || !isTransient(error, refusal)) {
         // The chain decides: the words may be those of a node that has the transaction.
-        const mayHaveArrived = refusal === null ? submission.isLate : submission.isUnsure || !NOT_ARRIVED.has(refusal);
+        const mayHaveArrived = refusal === null ? isLate : submission.isUnsure || !NOT_ARRIVED.has(refusal);
         if (mayHaveArrived) {
-          if (!submission.isLate) await backOff();
+          if (!isLate) await backOff();
           if (submission.isOver || (await submission.find())) return;
         }
         refusedAtUs = Math.min(refusedAtUs, clock.nowUs());
         const isUsed = isNonceUsed(refusal);
         const mayPass = isUsed ? submission.isUnsure : refusal !== null && submission.mayPass(refusal, refusedAtUs);
-        if (submission.isLate || !mayPass || (isUsed && (failedLookups += 1) > MAX_LOOKUPS)) throw error;
+        if (isLate || !mayPass || (isUsed && (failedLookups += 1) > MAX_LOOKUPS)) throw error;
       }
       submission.isUnsure ||= !(error instanceof TransportError && error.code === 'transport_refused');
       if (!hasPaused) await backOff();

@@ -96,7 +96,6 @@ export class OperationSubmission {
   #writes = 0;
   #tools;
   #operation;
-  isLate = false;
 
   /** @param {Tools} tools @param {Operation} operation */
   constructor(tools, operation) {
@@ -104,6 +103,11 @@ export class OperationSubmission {
     this.#operation = operation;
     // An earlier operation with the same nonce may have been received as well.
     this.isUnsure = operation.hashes.length > 1;
+  }
+
+  /** An operation has a time limit of its own. */
+  isLate() {
+    return false;
   }
 
   get isOver() {

@@ -68,7 +68,7 @@ export class Thread {
     this.#settle();
   }
 
-  /** Whoever waits gets null. */
+  /** Requests without an answer get null. */
   #settle() {
     this.hasEnded = true;
     for (const id of [...this.#waiting.keys()]) this.#answer(id, null);

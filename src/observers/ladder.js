@@ -65,11 +65,6 @@ function bitOf(level) {
   return 1 << LEVELS.indexOf(level);
 }
 
-/** @param {Rung} level */
-function isBeforeBlock(level) {
-  return level === 'pending' || level === 'preconfirmed';
-}
-
 /** @param {number} reached @returns {Rung[]} */
 function levelsIn(reached) {
   return LEVELS.filter((level) => (reached & bitOf(level)) !== 0);
@@ -268,7 +263,7 @@ export class Ladder {
     for (const level of this.#levels) {
       const tag = this.#tags.find(({ name }) => name === level);
       // An operation in a block is no longer seen before it.
-      const untilUs = isBeforeBlock(level) ? (includedAtUs ?? endedAtUs) : endedAtUs;
+      const untilUs = BEFORE_BLOCK.some((one) => one === level) ? (includedAtUs ?? endedAtUs) : endedAtUs;
       const atUs = instants[level];
       if (tag !== undefined && atUs === undefined && includedAtUs !== null)
         this.#wait(tag, { number: Number(blockNumber), dueUs: intendedAtUs, includedAtUs });

@@ -19,7 +19,7 @@ const BOUND_BYTES = 16 * 1024 * 1024;
 /** Time limit for writing the rest at the end. */
 const PATIENCE_MS = 5000;
 
-/** Errors that pass when somebody makes room, and the time until the write is tried again. */
+/** Errors of a full disk, and the time until the write is tried again. */
 const FULL = Object.freeze(['ENOSPC', 'EDQUOT']);
 const RETRY_MS = 500;
 

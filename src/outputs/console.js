@@ -184,7 +184,7 @@ const BAR_EVERY_US = 100_000;
 
 const BAR_WIDTH = 30;
 
-/** Of a step whose length nobody knows only the label is shown. @param {number} all */
+/** A step of unknown length shows only its label. @param {number} all */
 function isCounted(all) {
   return Number.isFinite(all);
 }

@@ -240,7 +240,7 @@ class Pairs {
       file: `${side}-${pair}${again}.json`,
       label: `pair ${pair}, on ${name}`,
       done: pair - 1,
-      // Nobody knows how many it takes until sure.
+      // The number of pairs is not known before the comparison is decided.
       all: config.untilSure ? Infinity : all,
       limitMs: (this.#deadlineUs - parts.clock.nowUs()) / 1000,
       env: envOf(config, side),

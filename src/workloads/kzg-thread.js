@@ -22,7 +22,7 @@ function randomBlob() {
 
 function sidecar() {
   const blobs = Array.from({ length: size }, randomBlob);
-  const commitments = blobs.map((blob) => kzg.blobToKZGCommitment(blob).toLowerCase());
+  const commitments = blobs.map((blob) => kzg.blobToKZGCommitment(blob));
   const proofs = blobs.flatMap((blob, i) =>
     hasCellProofs ? kzg.computeCellsAndProofs(blob)[1] : [kzg.computeBlobKZGProof(blob, commitments[i])],
   );

@@ -4,8 +4,8 @@ import { Worker } from 'node:worker_threads';
 import { UnavailableError } from '../errors.js';
 
 /**
- * Proves blobs, in a thread that ends afterwards: the proofs of a blob take a second or two. Few runs need the KZG library, so it is
- * not installed with this program.
+ * Proves blobs, in a thread that ends afterwards: the proofs of a blob take a second or two. Few runs need the KZG
+ * library, so it is not installed with this program.
  *
  * @import { Sidecar } from '../contracts/workload.d.ts'
  */

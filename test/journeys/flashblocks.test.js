@@ -99,6 +99,21 @@ test('a node with the subscription; while it is away, operations are not measure
   assert.match(stderr, /no preconfirmations from ws:.*; operations meanwhile are not measured/);
 });
 
+test('workers that are not let in say so, and nothing is measured', async (t) => {
+  let connections = 0;
+  const feed = await feedFor(t, (socket) => {
+    connections += 1;
+    if (connections === 1) socket.send(flashblock([]));
+    else socket.close(1008);
+  });
+  const words = `-d 1s --ladder pending --workers 2 --flashblocks ${feed.url}`;
+  const { run, stdout, stderr } = await runOf(t, words, { chain, threads: 4 });
+  const { reached, notReached, notMeasured } = run.ladder.rungs.preconfirmed;
+  assert.deepEqual([reached, notReached, notMeasured], [0, 0, run.counts.started]);
+  assert.match(stderr, /no preconfirmations from ws:.*; operations meanwhile are not measured/);
+  assert.match(stdout, /^ +\d+ operations not measured at preconfirmed$/m);
+});
+
 test('what is no feed is refused before anything is sent', async (t) => {
   const dead = await feedFor(t, () => {});
   const other = await feedFor(t, (socket) => socket.send('hello'));

@@ -204,9 +204,9 @@ describe('sendAll()', () => {
       assert.deepEqual([(await done).length, sent.length], [1, times]);
     });
 
-  /** The answer to every submission, the times of it, and how long it is tried in milliseconds, the last pause included. @type {Array<[string, (words: string) => Error, number, number]>} */
+  /** The answer to every submission, the times of it, and how long it is tried in milliseconds. @type {Array<[string, (words: string) => Error, number, number]>} */
   const hopeless = [
-    ['no answer in time', noAnswer, 60, 32_000],
+    ['no answer in time', noAnswer, 60, 30_000],
     ['insufficient funds', refused, 60, 7000],
     ['intrinsic gas too low', refused, 1, 0],
   ];

@@ -165,6 +165,22 @@ describe('submit()', () => {
     });
 });
 
+it('a transaction that was written twice may have arrived by the first writing, so that its used nonce is looked up again', async () => {
+  const { clock, rpc, operation, tools, sent } = setUp();
+  await clock.settle();
+  const written = sent.length;
+  rpc.call = ((call) => (method, params, purpose, onSent) => {
+    onSent?.();
+    return method === 'eth_sendRawTransaction'
+      ? call(method, params, purpose, onSent).then(() => Promise.reject(NONCE_TOO_LOW))
+      : call(method, params, purpose, onSent);
+  })(rpc.call);
+  const end = submit(new OperationSubmission(tools, operation), tools).catch((error) => error);
+  await clock.advance(20_000);
+  assert.equal(await end, NONCE_TOO_LOW);
+  assert.equal(sent.length - written, 6);
+});
+
 describe('submit(): repeated or not', () => {
   const again = {
     'no answer': noAnswer(),
