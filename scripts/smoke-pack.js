@@ -92,7 +92,7 @@ async function smoke(folder) {
   const [version, same] = await Promise.all([STRESS, other].map((bin) => run(here, RUN_LIMIT_MS, bin, ['--version'])));
   if (version !== same) throw new Error(`evm-stress --version says ${same}, and stress ${version}`);
   const blobs = join('node_modules', 'evm-stress', 'docs', 'examples', 'blobs.js');
-  const lacking = await run(here, RUN_LIMIT_MS, STRESS, ['-t', '1', '--workload', blobs], { expected: 69 });
+  const lacking = await run(here, RUN_LIMIT_MS, STRESS, ['-t', '1', '-d', '2s', '--workload', blobs], { expected: 69 });
   if (!/^stress: .+; npm install kzg-wasm\n$/.test(lacking))
     throw new Error(`expected one line that names the KZG library, not:\n${lacking}`);
   const verified = await shortRun(here, ['-t', '5', '-o', '0'], createCurve().name);
