@@ -55,7 +55,7 @@ export function changedAt({ stages: [first], ...schedule }, atUs, perSecond) {
 }
 
 /** Closed loop: an operation is due as soon as a wallet is idle. @returns {Pacer} */
-export function closed() {
+function closed() {
   return { isOpen: false, dueUs: () => 0 };
 }
 
@@ -89,7 +89,7 @@ export const arrivals = {
  * @param {Share} share
  * @returns {Pacer}
  */
-export function open({ stages, arrival, seed }, { numbers, of }) {
+function open({ stages, arrival, seed }, { numbers, of }) {
   const owedAt = arrivals[arrival](seed);
   const parts = withStarts(stages);
   let at = 0;

@@ -89,7 +89,7 @@ export class GasRate {
  * @param {readonly number[]} blocks the first ones first
  * @returns {Promise<number[]>} of each of the first transactions; none where the node serves no receipts of blocks
  */
-export async function gasIn(rpc, wallets, blocks) {
+async function gasIn(rpc, wallets, blocks) {
   const own = new Set(wallets.map(({ address }) => address.toLowerCase()));
   /** @type {number[]} */
   const gas = [];

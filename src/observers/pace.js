@@ -22,7 +22,7 @@ const NEAR = 0.2;
 const LONG_MS = 5000;
 
 /** @implements {RunObserver} */
-export class Pace {
+class Pace {
   #options;
   /** The chain has no txpool_status: each thread takes its own pending transactions. */
   #isOwn = false;
