@@ -38,12 +38,14 @@ if (words.commit === '' && words.with === '') {
   process.exit(64);
 }
 
-/** @param {number} threads @param {string} transport @returns {Scenario['run']} */
-const load = (threads, transport) => async (side, node) => {
-  const args = ['-t', `${threads}`, '--transport', transport, ...side.options];
-  const { tps, cpuUs, run } = await runOurs(node, args, seconds, side.root);
-  return { 'CPU per operation': cpuUs, TPS: tps, 'peak RSS': run.generator.peakRssBytes };
-};
+/** @param {number} threads @param {string} transport @param {string[]} more @returns {Scenario['run']} */
+const load =
+  (threads, transport, ...more) =>
+  async (side, node) => {
+    const args = ['-t', `${threads}`, '--transport', transport, ...more, ...side.options];
+    const { tps, cpuUs, run } = await runOurs(node, args, seconds, side.root);
+    return { 'CPU per operation': cpuUs, TPS: tps, 'peak RSS': run.generator.peakRssBytes };
+  };
 
 /** @param {string} option @returns {Scenario} */
 const startUp = (option) => ({
@@ -64,6 +66,7 @@ const SCENARIOS = {
   'increment, tcp, geth': { start: geth, run: load(200, 'tcp') },
   'ceiling, undici, null chain': { start: nullChain, run: load(2000, 'undici') },
   'ceiling, tcp, null chain': { start: nullChain, run: load(2000, 'tcp') },
+  '20,000 wallets, 2 workers, null chain': { start: nullChain, run: load(20_000, 'tcp', '--workers', '2') },
   'stress --version': startUp('--version'),
   'stress --help': startUp('--help'),
 };
