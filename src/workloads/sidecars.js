@@ -13,10 +13,11 @@ import { UnavailableError } from '../errors.js';
 const LIBRARY = 'kzg-wasm';
 
 /** @param {unknown} error */
-function missing(error) {
+function notProved(error) {
   const { code, message } = /** @type {NodeJS.ErrnoException} */ (error);
-  const why = code === 'MODULE_NOT_FOUND' ? 'is not installed' : `cannot be loaded (${message})`;
-  return new UnavailableError(`blobs cannot be proved: ${LIBRARY} ${why}; npm install ${LIBRARY}`);
+  const isMissing = code === 'MODULE_NOT_FOUND';
+  const why = isMissing ? `${LIBRARY} is not installed; npm install ${LIBRARY}` : `${LIBRARY} failed: ${message}`;
+  return new UnavailableError(`blobs cannot be proved: ${why}`);
 }
 
 /** @throws {UnavailableError} */
@@ -24,7 +25,7 @@ export function assertKzgLibrary() {
   try {
     createRequire(import.meta.url).resolve(LIBRARY);
   } catch (error) {
-    throw missing(error);
+    throw notProved(error);
   }
 }
 
@@ -39,7 +40,7 @@ export async function proveSidecars(wanted) {
     const [sidecars] = await once(thread, 'message');
     return sidecars;
   } catch (error) {
-    throw missing(error);
+    throw notProved(error);
   } finally {
     await thread.terminate();
   }
