@@ -60,8 +60,8 @@ class WorkerHandle {
   isDead = false;
   /** Why it died. @type {StressError | null} */
   error = null;
-  /** All iterations of its wallets are done. */
-  isDone = false;
+  /** Why none of its wallets can start another operation. @type {{reason: StopReason, error?: StressError} | null} */
+  done = null;
   #isClosing = false;
   #thread;
   #options;
@@ -149,8 +149,8 @@ class WorkerHandle {
       this.#options.onMessage(message.name, message.message);
     } else if (message.type === 'block') {
       this.#options.onBlock(message.block);
-    } else if (message.reason === 'iterations') {
-      this.isDone = true;
+    } else if (message.reason === 'iterations' || message.reason === 'no_wallets') {
+      this.done = { reason: message.reason, error: errorOf(message) };
       this.#options.onDone();
     } else {
       requestStop(stop, message.reason, errorOf(message));
@@ -257,8 +257,14 @@ class WorkerPool {
     this.#blocks.add(block, this.#handles.length);
   };
 
+  /** The wallets of other workers go on. */
   #onDone = () => {
-    if (this.#handles.every(({ isDone }) => isDone)) requestStop(this.#options.stop, 'iterations');
+    const all = this.#handles.flatMap(({ done }) => done ?? []);
+    if (all.length < this.#handles.length) return;
+    // As of one thread: without wallets only if all were retired, or if some wait for a payment.
+    const { reason, error } =
+      all.find((done) => done.error) ?? all.find((done) => done.reason === 'iterations') ?? all[0];
+    requestStop(this.#options.stop, reason, error);
   };
 
   async prepare() {

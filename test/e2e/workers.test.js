@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { parseEther, toQuantity } from 'ethers';
 import { anvilFor, pending, startAnvil, startMinedChain } from '../helpers/anvil.js';
+import { DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { mutant } from '../helpers/mutant.js';
 import { schemaErrors } from '../helpers/run-file.js';
 import { EXACT, INTERVAL_LINE, SECOND_WISH_MS, STACK_TRACE, runOf, startOf, sumOf } from '../helpers/run-of.js';
@@ -89,6 +91,25 @@ describe('workers share the slice', { concurrency: 2 }, () => {
     assert.equal(generator.workers, Math.max(1, Math.min(2, Math.floor(environment.cores / 2))));
     assertWhole(result, 2);
   });
+});
+
+test('a worker whose wallet runs out of funds ends, and the others go on', async (t) => {
+  const result = await runOf(t, '--workers 2 -d 6s', {
+    chain: paced,
+    threads: 2,
+    exit: null,
+    during: async ({ waitFor, offset }) => {
+      await waitFor(INTERVAL_LINE);
+      // Some operations more, so that those in flight are still paid.
+      const [address, wei] = [DEV_WALLETS.deriveChild(offset).address, toQuantity(parseEther('0.0003'))];
+      await paced.rpc('anvil_setBalance', [address, wei]);
+    },
+  });
+  const { end, generator, failures, audit, intervals } = result.run;
+  assert.deepEqual([end, generator.retiredWallets, audit.exact], ['duration', 1, true], result.stdout);
+  assert.deepEqual(Object.keys(failures), ['insufficient_funds']);
+  const last = intervals.filter((/** @type {any} */ { phase }) => phase === 'load').at(-1);
+  assert.ok(last.counts.verified > 0, 'the other wallet worked to the end');
 });
 
 describe('workers are asked to end', { concurrency: 2 }, () => {
