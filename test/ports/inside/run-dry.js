@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startNullChain } from '../../../scripts/bench/null-chain.js';
-import { CALLS, PORTS, prepareNamespace, run, timeWaits } from '../namespace.js';
+import { CALLS, prepareNamespace, run, timeWaits } from '../namespace.js';
 
-prepareNamespace({ reuse: 0 });
+/** So few that a slow machine uses them up too. */
+const PORTS = 4000;
+prepareNamespace({ reuse: 0 }, PORTS);
 
 /** @type {any} */
 let last = null;
