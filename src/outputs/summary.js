@@ -1,3 +1,4 @@
+import { windowMs } from '../stats/figures.js';
 import { count, hanging, printable, seconds } from '../text.js';
 import * as facts from './run-facts.js';
 import * as figures from './run-tables.js';
@@ -43,7 +44,7 @@ export function summaryText(run, explain, paint = noPaint, width = Infinity) {
   const partial = `  partial: the generator ended before the run did; figures up to ${run.endedAt}`;
   return [
     '',
-    hanging(printable(`Summary: ${headline(run)}, window ${seconds(run.window.durationMs)}`), width),
+    hanging(printable(`Summary: ${headline(run)}, window ${seconds(windowMs(run))}`), width),
     ...(run.end === 'running' && !run.merged ? [hanging(printable(partial), width)] : []),
     ...runTables(run).map(text),
     text(facts.answerTable(run)),

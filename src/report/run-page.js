@@ -4,7 +4,7 @@ import { latencyTable, overviewTable } from '../outputs/run-tables.js';
 import { endText, runTables } from '../outputs/summary.js';
 import { tableOf } from '../outputs/table.js';
 import { auditResult } from '../stats/audit-result.js';
-import { figureOf } from '../stats/figures.js';
+import { figureOf, windowMs } from '../stats/figures.js';
 import { placeOf } from '../stats/run-file.js';
 import { isPlain } from '../stats/sample.js';
 import { LIMIT_WORDS, judge } from '../stats/verdict.js';
@@ -81,7 +81,7 @@ function tilesOf(run) {
   // In an open loop the rate that was held comes first.
   const rates = all.splice(0, run.rates.askedPerSecond === null ? 1 : 2);
   const others = all.filter(({ label }) => !WITHOUT_TILE.includes(label));
-  const window = { label: 'window', value: seconds(run.window.durationMs) };
+  const window = { label: 'window', value: seconds(windowMs(run)) };
   return [
     [...rates, p50, p99, ...gasTile(run), ...auditTile(run), ...liveTiles(run)],
     [...failureTiles(run), max, ...others, window],

@@ -2,7 +2,7 @@ import { oneLine } from '../errors.js';
 import { auditWord, latencyTable, overviewTable } from '../outputs/run-tables.js';
 import { tableOf } from '../outputs/table.js';
 import { auditResult } from '../stats/audit-result.js';
-import { censoredOf } from '../stats/figures.js';
+import { censoredOf, windowMs } from '../stats/figures.js';
 import { placeOf } from '../stats/run-file.js';
 import { countedWords, isPlain } from '../stats/sample.js';
 import { settingsOf } from '../studies/metrics.js';
@@ -57,7 +57,7 @@ function overview(runs) {
       ...labels.map((label) => figures[i].get(label) ?? '-'),
       ...['p50', 'p99', 'max'].map((one) => latencies[0][columns.indexOf(one)]),
       ...[run.verdict?.name ?? '-', auditWord(run), String(run.exitCode ?? '-')],
-      ...[seconds(run.window.durationMs), run.startedAt.slice(0, 19).replace('T', ' '), file],
+      ...[seconds(windowMs(run)), run.startedAt.slice(0, 19).replace('T', ' '), file],
     ];
   });
   const heads = labels.map((label) => (label === 'generator' ? 'CPU us' : label));

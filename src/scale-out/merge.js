@@ -164,9 +164,9 @@ function mergedRun(parts, { options: { ofOneInstance }, thresholds }) {
       rawStartSkewMs: startSkewMs(headers, null),
       clockSkewMs: clocks.skewMs,
       clocksKnownToMs: clocks.knownToMs,
-      // Intervals are counted as a whole or not at all.
+      // Intervals are counted as a whole or not at all, so the window has the length of its intervals.
       common:
-        window.durationMs > 0 ? { startedAt: window.startedAt, durationMs: window.durationMs, apportioned: 0 } : null,
+        window.durationMs > 0 ? { startedAt: window.startedAt, durationMs: rates.spreadMs, apportioned: 0 } : null,
       warmup: countsOf(intervals, 'warmup'),
       unresolved: unresolvedOf(chosen),
     },

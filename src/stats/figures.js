@@ -223,6 +223,11 @@ function ownGas(run) {
   return run.rates.includedPerSecond === null ? null : run.rates.includedPerSecond * perOperation;
 }
 
+/** The length that is shown: of instances that of their common window. @param {RunFile} run */
+export function windowMs({ merged, window }) {
+  return merged?.common?.durationMs ?? window.durationMs;
+}
+
 /** Of what was spread over the window. @param {Pick<RunFile, 'window' | 'rates'>} run @param {number} amount @returns {number | null} */
 export function spreadPerSecond({ window: { durationMs }, rates: { spreadMs = durationMs } }, amount) {
   return spreadMs === 0 ? null : (1000 * amount) / spreadMs;

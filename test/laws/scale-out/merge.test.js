@@ -494,8 +494,11 @@ test('files of version 0.1 whose windows differ: counts that no interval has are
   assert.match(text, /rate +- +achieved of 100 asked per second\n/);
   assert.ok((rates.verifiedPerSecond ?? 0) > 0);
   assert.equal(counts.verified, 2 * run.counts.verified);
-  // One of them failed in its set-up.
   const { merged: facts } = /** @type {any} */ (merged);
+  // Its rows are as long as they were, and count as a whole.
+  assert.equal(facts.common.durationMs, 1500);
+  assert.match(text, /^Summary: .*, window 1\.5 s\n/);
+  // One of them failed in its set-up.
   const [first, second] = facts.instances;
   const never = { ...second, durationMs: 0, verifiedPerSecond: null, end: 'set_up_failed' };
   const failed = { ...merged, end: 'set_up_failed', merged: { ...facts, instances: [first, never] } };
