@@ -194,7 +194,9 @@ describe('the heads of a subscription', () => {
   const found = async (hashes, parent = 0) => {
     const clock = createFakeClock();
     const headOf = (/** @type {number} */ n) => ({ number: `0x${String(n)[0]}`, hash: hashOf(n) });
-    const rpc = fakeRpc({ eth_getBlockByNumber: (number) => (number === '0x2' ? { parentHash: hashOf(parent) } : null) });
+    const rpc = fakeRpc({
+      eth_getBlockByNumber: (number) => (number === '0x2' ? { parentHash: hashOf(parent) } : null),
+    });
     rpc.subscribe = async (_, onEvent) => {
       for (const event of [null, ...hashes.map(headOf)]) onEvent(event);
       return () => {};
