@@ -11,7 +11,6 @@ const MESSAGES = {
   known: [
     'already known',
     ['AlreadyKnown', -32010],
-    ['mpool push: message with nonce 3 already exists', 1],
     'transaction already imported',
     'Transaction with the same hash was already imported.',
     'tx already in mempool',
@@ -23,6 +22,8 @@ const MESSAGES = {
     'nonce too low: next nonce 5, tx nonce 3',
     ['OldNonce, Current nonce: 5, nonce of rejected tx: 3', -32010],
     ['mpool push: minimum expected nonce is 5: message nonce too low', 1],
+    // The transaction may be ours, which the chain is asked.
+    ['mpool push: message with nonce 3 already exists', 1],
     'nonce too low',
     "failed to forward tx to sequencer, please try again. Error message: 'nonce too low'",
     'nonce too low. allowed nonce range: 427 - 447, actual: 426',
