@@ -37,7 +37,7 @@ async function serverFor(t, listener) {
 /** @param {TestContext} t @param {URL} url @param {readonly string[] | null} [series] */
 function probeFor(t, url, series = null) {
   const probe = createMetricsProbe({ url, series });
-  t.after(() => probe.close());
+  t.after(() => [1, 2].forEach(() => probe.close()));
   return probe;
 }
 
@@ -79,6 +79,7 @@ describe('createMetricsProbe()', () => {
 
   /** @type {Array<[string, string, readonly string[] | null, number, RegExp]>} */
   const refused = [
+    ['no series', '<html>\n<body>', null, 200, /: there is no series of Prometheus on the page$/],
     [
       'no series that it knows',
       'other 1\n',
@@ -104,6 +105,11 @@ describe('createMetricsProbe()', () => {
     const page = Array.from({ length: 150 }, (_, i) => `a{i="${i}"} ${i}\n`).join('');
     const { series } = await (await probeOf(t, page, ['a'])).sample();
     assert.deepEqual([Object.keys(series).length, series['a{i="99"}']], [100, 99]);
+  });
+
+  it('a host that has no address is the reason', async (t) => {
+    const { message } = await caught(() => probeFor(t, new URL('http://nobody.invalid')).sample());
+    assert.match(message, /^http:\/\/nobody\.invalid: [^\n]+$/);
   });
 
   it('a server that is down is the reason, and when it comes up there are figures again', async (t) => {

@@ -72,6 +72,8 @@ describe('createSocketsProbe()', () => {
     // A system without IPv6 has no such file.
     rmSync(join(proc, 'net/sockstat6'));
     assert.equal(sample(300).endpoints[0].portsInUse, 350);
+    rmSync(join(proc, 'net/sockstat'));
+    assert.throws(() => createSocketsProbe({ proc }).sample(), { message: /^[^\n]{5,300}$/ });
   });
 
   it('its warning begins at 60 % of the ports', () => {
@@ -128,7 +130,7 @@ function block(ms) {
 /** Another thread may have the core for a while: upper bounds are generous. @param {TestContext} t */
 function probeFor(t) {
   const probe = createLoopProbe();
-  t.after(() => probe.close());
+  t.after(() => [1, 2].forEach(() => probe.close()));
   return probe;
 }
 
