@@ -52,15 +52,6 @@ describe('createFees()', () => {
       assert.deepEqual([offerOf(fees), ...later()], expected);
     });
 
-  it('an offer outlasts 13 full blocks of waiting, and not 14', () => {
-    const start = 1000n * GWEI;
-    const { maxFeePerGasWei = 0n } = feesOf(start, 1n).current();
-    let baseFee = start;
-    for (let block = 0; block < 13; block += 1) baseFee += baseFee / 8n;
-    assert.ok(maxFeePerGasWei > baseFee);
-    assert.ok(maxFeePerGasWei < baseFee + baseFee / 8n);
-  });
-
   it('keeps its offer while the base fee stands still or a block says nothing of it', () => {
     const fees = feesOf(7n, 1n);
     const before = fees.current();
@@ -117,23 +108,6 @@ describe('fees.holds()', () => {
       assert.equal(offerOf(fees), offer);
       for (const text of [...not, ...held]) assert.equal(fees.holds(feeOf(text)), held.includes(text), text);
     });
-
-  for (const legacy of [false, true]) {
-    it(`an offer ${legacy ? 'of a gas price' : 'of a dynamic fee'} outlasts two full blocks, and not four`, () => {
-      let baseFee = 1000n * GWEI;
-      const fees = feesOf(baseFee, 1n, { legacy });
-      const earlier = fees.current();
-      const held = [];
-      for (let block = 0; block < 4; block += 1) {
-        baseFee += baseFee / 8n;
-        fees.observe(baseFee);
-        held.push(fees.holds(earlier));
-        assert.ok(fees.holds(fees.current()), 'the offer of now always holds');
-      }
-      assert.deepEqual(held.slice(0, 2), [true, true]);
-      assert.equal(held[3], false);
-    });
-  }
 
   /** Whether the first offer holds after a block. @type {Array<[string, Fees, bigint, boolean]>} */
   const later = [
