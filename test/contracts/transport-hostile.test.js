@@ -69,16 +69,12 @@ for (const [way, { name }] of Object.entries(HTTP_TRANSPORTS)) {
       if (code === null) continue;
       it(`${what} fails the request in time, is asked once, and loses its connection`, async (t) => {
         let isHostile = true;
-        const { transport, server } = await connectRaw(
-          ...[t, way],
-          ({ socket, body }) => {
-            if (!isHostile) return void socket.write(response(body));
-            socket.write(begin, 'latin1');
-            if (again?.[1] === 0) socket.end();
-            else if (again) repeat(socket, again[0], again[1]);
-          },
-          options,
-        );
+        const { transport, server } = await connectRaw(t, way, options, ({ socket, body }) => {
+          if (!isHostile) return void socket.write(response(body));
+          socket.write(begin, 'latin1');
+          if (again?.[1] === 0) socket.end();
+          else if (again) repeat(socket, again[0], again[1]);
+        });
         assert.match((await failure(transport.post('first'), LATEST_MS)).code, code);
         isHostile = false;
         assert.equal((await transport.post('second')).text, 'second');
@@ -94,7 +90,7 @@ for (const [way, { name }] of Object.entries(HTTP_TRANSPORTS)) {
       ['with a body that is longer than it said', 'more'],
     ])) {
       it(`answers twice, ${when}: the second one is ignored, and its connection is not used again`, async (t) => {
-        const { transport, server } = await connectRaw(t, way, ({ socket, body }) => {
+        const { transport, server } = await connectRaw(t, way, {}, ({ socket, body }) => {
           socket.write(response(body) + (delayMs === undefined ? more : ''));
           if (delayMs !== undefined) setTimeout(() => socket.write(more), delayMs);
         });
@@ -111,7 +107,7 @@ for (const [way, { name }] of Object.entries(HTTP_TRANSPORTS)) {
 
     it('names its fields like what every object has, and sends its answer byte by byte', async (t) => {
       const fields = '__proto__: a\r\n__proto__: b\r\nconstructor: c\r\ntoString: d\r\nhasOwnProperty: e\r\n';
-      const { transport } = await connectRaw(t, way, ({ socket, body }) => {
+      const { transport } = await connectRaw(t, way, {}, ({ socket, body }) => {
         const bytes = [...response(body, fields)];
         const next = () => bytes.length > 0 && socket.write(bytes.shift() ?? '', next);
         next();

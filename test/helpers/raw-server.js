@@ -108,10 +108,10 @@ export const HTTP_TRANSPORTS = {
  * A transport to a raw server of its own, both of which end with the test.
  * @param {TestContext} t
  * @param {string} way of HTTP_TRANSPORTS
+ * @param {Partial<TransportOptions> & {host?: string, onData?: (socket: Socket) => void}} options
  * @param {(asked: Asked) => void} answer called with each whole request
- * @param {Partial<TransportOptions> & {host?: string, onData?: (socket: Socket) => void}} [options]
  */
-export async function connectRaw(t, way, answer, { host, onData, ...options } = {}) {
+export async function connectRaw(t, way, { host, onData, ...options }, answer) {
   const server = await startRawServer(t, answer, { host, onData });
   const { name, ...usual } = HTTP_TRANSPORTS[way];
   const transport = transports[name]({ url: server.url, connections: 1, timeoutMs: 120_000, ...usual, ...options });
