@@ -8,6 +8,7 @@ import { detectors } from '../../src/inclusion/index.js';
 import { createFakeClock } from '../helpers/clock.js';
 import { equalBy } from '../helpers/equal-by.js';
 import { blockHash, createFakeChain } from '../helpers/fake-chain.js';
+import { fails } from '../helpers/fake-rpc.js';
 import { hash32 } from '../helpers/samples.js';
 
 /**
@@ -260,9 +261,7 @@ for (const name of NAMES) {
         assert.equal(detector.stats().failedPolls, 0);
         assert.equal(detector.stats().silentMs, 0);
         const before = polls();
-        chain.fail(() => {
-          throw error;
-        });
+        chain.fail(fails(error));
         send('0xa');
         chain.mine();
         await clock.advance(10_000);
@@ -674,9 +673,7 @@ for (const name of NAMES) {
       const { chain, reorgs, mine } = setting;
       await mine();
       chain.reorg(1, [[]]);
-      chain.fail(() => {
-        throw new TransportError('connection refused', 'refused');
-      });
+      chain.fail(fails(new TransportError('connection refused', 'refused')));
       await stop(setting);
       assert.deepEqual(reorgs, []);
     });
@@ -948,9 +945,7 @@ for (const name of NAMES) {
       new ProtocolError('does not speak JSON-RPC'),
     ]) {
       it(`a node that refuses with a ${error.name} is polled, and not asked again`, async () => {
-        const setting = setUpWithSpeaker(name, () => {
-          throw error;
-        });
+        const setting = setUpWithSpeaker(name, fails(error));
         const { clock, chain, speaker, detector, numbers } = setting;
         const end = chain.mineEvery(100);
         await clock.advance(10_000);
@@ -968,9 +963,7 @@ for (const name of NAMES) {
       const { clock, chain, speaker, detector, numbers, mineAndSay } = setUpWithSpeaker(name);
       await clock.advance(50);
       mineAndSay();
-      speaker.fail(() => {
-        throw new TransportError('connection refused', 'refused');
-      });
+      speaker.fail(fails(new TransportError('connection refused', 'refused')));
       chain.mine(); // made without a notification
       speaker.lose();
       await clock.settle();
@@ -1021,9 +1014,7 @@ for (const name of NAMES) {
       await clock.advance(3000);
       assert.equal(detector.stats().silentMs, 0);
       assert.ok(polls() >= 3 && polls() <= 6, `${polls()} polls in 3 s`);
-      chain.fail(() => {
-        throw new TransportError('no answer in time', 'timeout');
-      });
+      chain.fail(fails(new TransportError('no answer in time', 'timeout')));
       await clock.advance(20_000);
       const { silentMs, failedPolls, lastError } = detector.stats();
       assert.ok(silentMs > 17_000 && silentMs <= 20_000, String(silentMs));

@@ -280,12 +280,8 @@ for (const name of Object.keys(WORKLOADS).filter((name) => WORKLOADS[name].isCal
       const down = Object.create(setting.rpc);
       const workload = await create({ rpc: down, settings: {} });
       await workload.prepare(setting.preparation);
-      down.call =
-        down.gather =
-        down.batch =
-          async () => {
-            throw new TransportError('connection refused', 'refused');
-          };
+      const gone = async () => assert.fail(new TransportError('connection refused', 'refused'));
+      Object.assign(down, { call: gone, gather: gone, batch: gone });
       assert.ok((await caught(() => workload.verify(0, one(1), { number: 1 }, 0, SENT))) instanceof TransportError);
       if (COUNTED.includes(name))
         assert.ok((await caught(() => grownAt(workload, `0x${'0'.repeat(64)}`, 1))) instanceof TransportError);

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { readBlobFees, takesCellProofs } from '../../../src/chain/blobs.js';
 import { createFees, readFees } from '../../../src/chain/fees.js';
 import { RpcError, TransportError } from '../../../src/errors.js';
-import { fakeRpc } from '../../helpers/fake-rpc.js';
+import { fails, fakeRpc } from '../../helpers/fake-rpc.js';
 
 /**
  * @import { Fee, Fees, FeeState } from '../../../src/contracts/chain.d.ts'
@@ -62,9 +62,7 @@ describe('createFees()', () => {
 });
 
 describe('readFees()', () => {
-  const unknown = () => {
-    throw new RpcError('eth_maxPriorityFeePerGas', -32601, 'the method does not exist');
-  };
+  const unknown = fails(new RpcError('eth_maxPriorityFeePerGas', -32601, 'the method does not exist'));
   /** What the node answers, the base fee, the options, the offer and the requests. @type {Array<[string, Record<string, () => string>, bigint | null, object, string, number]>} */
   const rows = [
     ['asks for the tip', { eth_maxPriorityFeePerGas: () => '0x3' }, 10n, {}, '53/3', 1],
@@ -90,9 +88,7 @@ describe('readFees()', () => {
   });
 
   it('does not take an endpoint that is gone for a node that does not know', async () => {
-    const gone = () => {
-      throw new TransportError('connection refused', 'refused');
-    };
+    const gone = fails(new TransportError('connection refused', 'refused'));
     await assert.rejects(readFees(fakeRpc({ eth_maxPriorityFeePerGas: gone }), 10n, AUTO), TransportError);
   });
 });
@@ -237,9 +233,7 @@ describe('fees for blobs', () => {
 
 describe('readBlobFees()', () => {
   const header = (/** @type {object} */ more) => ({ number: '0x1', hash: `0x${'1'.repeat(64)}`, ...more });
-  const unknown = () => {
-    throw new RpcError('eth_config', -32601, 'the method does not exist');
-  };
+  const unknown = fails(new RpcError('eth_config', -32601, 'the method does not exist'));
   const of = (/** @type {string} */ excessBlobGas, /** @type {Record<string, () => unknown>} */ answers) =>
     readBlobFees(fakeRpc({ eth_getBlockByNumber: () => header({ excessBlobGas }), ...answers }));
 
@@ -263,9 +257,7 @@ describe('readBlobFees()', () => {
   it('cell proofs are for chains that have the opcode of their fork', async () => {
     const isTaken = (/** @type {() => unknown} */ eth_call) => takesCellProofs(fakeRpc({ eth_call }));
     assert.equal(await isTaken(() => `0x${'0'.repeat(62)}ff`), true);
-    const refuse = () => {
-      throw new RpcError('eth_call', -32000, 'invalid opcode: CLZ');
-    };
+    const refuse = fails(new RpcError('eth_call', -32000, 'invalid opcode: CLZ'));
     assert.equal(await isTaken(refuse), false);
   });
 });

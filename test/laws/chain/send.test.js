@@ -9,7 +9,7 @@ import { InterruptedError, ProtocolError, RpcError, TransportError, UnavailableE
 import { caught } from '../../helpers/caught.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { equalBy } from '../../helpers/equal-by.js';
-import { fakeRpc } from '../../helpers/fake-rpc.js';
+import { fails, fakeRpc } from '../../helpers/fake-rpc.js';
 import { hash32 } from '../../helpers/samples.js';
 
 /** @import { Handlers } from '../../helpers/fake-rpc.js' */
@@ -98,9 +98,7 @@ describe('findMinedTransaction()', () => {
   it('says when the endpoint is gone', async () => {
     const rpc = fakeRpc({
       eth_blockNumber: () => '0x64',
-      eth_getTransactionCount: () => {
-        throw new TransportError('connection refused', 'refused');
-      },
+      eth_getTransactionCount: fails(new TransportError('connection refused', 'refused')),
     });
     await assert.rejects(findMinedTransaction(rpc, ADDRESS, 0, 0), TransportError);
   });
@@ -217,9 +215,7 @@ describe('sendAll()', () => {
 
   it('names wallet and nonce if another sender used the nonce', async () => {
     const { clock, sender, orders, wallets } = setting({
-      eth_sendRawTransaction: () => {
-        throw nonceTooLow();
-      },
+      eth_sendRawTransaction: fails(nonceTooLow()),
       eth_getTransactionByHash: () => null,
     });
     const failed = caught(() => sendAll(sender, orders.slice(1)));

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RpcError } from '../../../src/errors.js';
 import { equalBy } from '../../helpers/equal-by.js';
+import { fails } from '../../helpers/fake-rpc.js';
 import { begun as begin } from './simulation.js';
 
 /** @import { SimulationOptions } from './simulation.js' */
@@ -153,9 +154,7 @@ describe('a load whose wallets all wait for a payment ends', () => {
   it('not if they have had all their operations: another thread may have more', async () => {
     const run = await begun({
       ...{ wallets: 1, inFlight: 1, iterations: 1, refillBelowWei: 10n },
-      fault: () => {
-        throw new RpcError('eth_sendRawTransaction', -32000, 'insufficient funds for gas * price + value');
-      },
+      fault: fails(new RpcError('eth_sendRawTransaction', -32000, 'insufficient funds for gas * price + value')),
     });
     run.handlers.eth_getBalance = () => '0x9';
     await run.advance(1_500_000);

@@ -7,7 +7,7 @@ import { OperationSampler } from '../../../src/observers/consistency/index.js';
 import { checkSubscription } from '../../../src/observers/consistency/subscription.js';
 import { RpcError, TransportError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
-import { fakeRpc } from '../../helpers/fake-rpc.js';
+import { fails, fakeRpc } from '../../helpers/fake-rpc.js';
 import { sampleOf } from '../../helpers/samples.js';
 
 /** @import { Handlers } from '../../helpers/fake-rpc.js' */
@@ -16,9 +16,7 @@ const hashOf = (/** @type {string | number} */ n) => `0x${n.toString(16).padStar
 const HASH = hashOf('aa');
 const TO = `0x${'1'.repeat(40)}`;
 const OPERATION = { address: TO, nonce: 0, hash: HASH, blockNumber: 5, read: { call: { to: TO }, least: '1' } };
-const refuse = (/** @type {string} */ method) => () => {
-  throw new RpcError(method, -32601, 'the method does not exist');
-};
+const refuse = (/** @type {string} */ method) => fails(new RpcError(method, -32601, 'the method does not exist'));
 
 /** Blocks by number; block 5 has a transaction. @param {string} fork part of the hashes */
 function chainOf(fork) {

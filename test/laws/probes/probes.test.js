@@ -11,7 +11,7 @@ import { createNodeProbe, parseStat } from '../../../src/probes/node.js';
 import { createLoopProbe, createSelfProbe } from '../../../src/probes/process.js';
 import { socketWarnings } from '../../../src/stats/figures.js';
 import { caught } from '../../helpers/caught.js';
-import { fakeRpc } from '../../helpers/fake-rpc.js';
+import { fails, fakeRpc } from '../../helpers/fake-rpc.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
 /** @import { TestContext } from 'node:test' */
@@ -101,9 +101,7 @@ describe('createPoolProbe()', () => {
 
   it('does not ask again a node that refused', async () => {
     const rpc = fakeRpc({
-      txpool_status: () => {
-        throw new RpcError('txpool_status', -32601, 'the method txpool_status does not exist');
-      },
+      txpool_status: fails(new RpcError('txpool_status', -32601, 'the method txpool_status does not exist')),
     });
     const probe = createPoolProbe({ rpc });
     for (let times = 0; times < 3; times += 1) assert.equal((await caught(() => probe.sample())).message, REFUSED);
