@@ -196,12 +196,6 @@ describe('a transaction that the node knows', () => {
     assert.equal(run.sampleOf(0, 0)?.hash, run.again()[1].hash);
   });
 
-  it('is sent again unchanged if the node keeps it queued and the fee cannot be raised', async () => {
-    const run = await begun({ fees: risingFees({ isTooLow: false, mostRaises: 0 }), latestIsPending: true });
-    await run.othersMine(10, 3);
-    equalBy(run.again(), ({ price }) => price, [1, 1]);
-  });
-
   it('is sent again if the node does not answer what is pending', async () => {
     const run = await begun({ fees: risingFees({ isTooLow: false }) });
     const { eth_getTransactionCount: count } = run.handlers;
@@ -213,11 +207,15 @@ describe('a transaction that the node knows', () => {
     equalBy(run.again(), ({ price }) => price, [1, 1]);
   });
 
-  it('is not replaced while the node counts it as executable', async () => {
-    const run = await begun({ fees: risingFees({ isTooLow: false }) });
-    await run.othersMine(30, 3);
-    equalBy(run.again(), ({ price }) => price, [1, 1, 1, 1]);
-  });
+  for (const [why, latestIsPending, mostRaises] of /** @type {const} */ ([
+    ['keeps it queued and the fee cannot be raised', true, 0],
+    ['counts it as executable', false, Infinity],
+  ]))
+    it(`is sent again unchanged while the node ${why}`, async () => {
+      const run = await begun({ fees: risingFees({ isTooLow: false, mostRaises }), latestIsPending });
+      await run.othersMine(30, 3);
+      equalBy(run.again(), ({ price }) => price, [1, 1, 1, 1]);
+    });
 
   it('is replaced once each time that the node reports a low fee, by at most twenty transactions', async () => {
     const run = await begun({ fees: risingFees({ isTooLow: false }) });
