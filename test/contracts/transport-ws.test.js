@@ -13,6 +13,7 @@ import { failure } from '../helpers/raw-server.js';
 import { encodeFrame, startWsServer } from '../helpers/ws-server.js';
 
 /**
+ * @import { TransportError } from '../../src/errors.js'
  * @import { TransportOptions } from '../../src/transport/index.js'
  * @import { Peer, WsServerOptions } from '../helpers/ws-server.js'
  * @import { Duplex } from 'node:stream'
@@ -42,7 +43,9 @@ function open(t, port, { scheme = 'ws', ...options } = {}) {
   const url = new URL(`${scheme}://127.0.0.1:${port}`);
   const transport = transports.ws({ url, connections: 1, timeoutMs: 120_000, ...options });
   t.after(() => transport.close());
-  const subscribe = /** @type {NonNullable<typeof transport.subscribe>} */ (transport.subscribe);
+  /** @param {string} body @param {{onPush?: (text: string) => void, onLost?: (error: TransportError) => void}} [given] */
+  const subscribe = (body, { onPush = () => {}, onLost = () => {} } = {}) =>
+    /** @type {NonNullable<typeof transport.subscribe>} */ (transport.subscribe)(body, onPush, onLost);
   return { transport, subscribe };
 }
 
@@ -332,11 +335,7 @@ describe('transport ws: connections', LIMIT, () => {
     await until(() => server.open() === 1);
     await transport.closeIdle();
     assert.equal((await slow).text, answer(2));
-    await subscribe(
-      ask(3),
-      () => {},
-      () => {},
-    );
+    await subscribe(ask(3));
     await transport.closeIdle();
     await transport.post(ask(4));
     assert.equal(server.connections(), 2);
@@ -361,7 +360,7 @@ describe('transport ws: subscriptions', LIMIT, () => {
     const events = [];
     /** @param {string} text */
     const onPush = (text) => events.push(JSON.parse(text).params.result);
-    const { text, end } = await subscribe(ask(1, 'eth_subscribe'), onPush, () => assert.fail('it is not lost'));
+    const { text, end } = await subscribe(ask(1, 'eth_subscribe'), { onPush, onLost: assert.fail });
     assert.equal(text, answer(1, '0x1'));
     assert.equal((await transport.post(ask(2))).text, answer(2));
     assert.equal((await transport.post(ask(3))).text, answer(3));
@@ -385,11 +384,7 @@ describe('transport ws: subscriptions', LIMIT, () => {
     let lastId = 1;
     /** @param {string} name */
     const listen = (name) =>
-      subscribe(
-        ask((lastId += 1), name),
-        () => {},
-        ({ code }) => lost.push(`${name} ${code}`),
-      );
+      subscribe(ask((lastId += 1), name), { onLost: ({ code }) => lost.push(`${name} ${code}`) });
     await listen('first');
     const ended = await listen('ended');
     ended.end(ask(8, 'farewell'));
@@ -420,11 +415,7 @@ describe('transport ws: an endpoint that is gone without a word', LIMIT, () => {
     const { clock, transport, subscribe, server, socket } = await connectByHand(t, 10_000);
     /** @type {string[]} */
     const lost = [];
-    await subscribe(
-      ask(2),
-      () => {},
-      ({ code, message }) => lost.push(`${code} ${message}`),
-    );
+    await subscribe(ask(2), { onLost: ({ code, message }) => lost.push(`${code} ${message}`) });
     // Bytes are still taken, and nothing comes back, as behind a cable that is pulled.
     socket.pause();
     await clock.advance(29_999);
@@ -459,11 +450,7 @@ describe('transport ws: an endpoint that is gone without a word', LIMIT, () => {
 
   it('one that answers pings, and says nothing else, is not', async (t) => {
     const { clock, subscribe, server } = await connectByHand(t, 10_000);
-    await subscribe(
-      ask(2),
-      () => {},
-      () => assert.fail('it is not lost'),
-    );
+    await subscribe(ask(2), { onLost: assert.fail });
     for (let pings = 1; pings <= 8; pings += 1) {
       await clock.advance(10_000);
       await until(() => server.peers[0].pings === pings);
