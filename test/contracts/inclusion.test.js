@@ -814,11 +814,10 @@ for (const name of NAMES) {
   });
 }
 
-describe('inclusion detectors: what they cost', () => {
-  /** Calls for ten blocks that hold so many transactions of ours each. @param {string} name @param {number} perBlock */
-  async function callsFor(name, perBlock) {
-    const setting = setUp(name);
-    const { clock, chain, found, send, notice } = setting;
+for (const perBlock of [1, 1000])
+  it(`inclusion detector blocks: one call a block, with ${perBlock} transactions that wait`, async () => {
+    const setting = setUp('blocks');
+    const { clock, chain, found, polls, send, notice } = setting;
     for (let block = 0; block < 10; block += 1) {
       for (let i = 0; i < perBlock; i += 1) send(`0x${block}-${i}`);
       await clock.advance(200);
@@ -827,15 +826,9 @@ describe('inclusion detectors: what they cost', () => {
     await notice();
     assert.equal(found.length, 10 * perBlock);
     await stop(setting);
-    return chain.rpc.count() - setting.polls();
-  }
-
-  it('blocks: one call a block, however many transactions wait', async () => {
     // And one look in the end, whether the last block still counts.
-    assert.equal(await callsFor('blocks', 1), 10 + 1);
-    assert.equal(await callsFor('blocks', 1000), 10 + 1);
+    assert.equal(chain.rpc.count() - polls(), 10 + 1);
   });
-});
 
 /** A node that says new heads by itself, or will not. */
 function createSpeaker() {
