@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { describe, it } from 'node:test';
 import { createMetricsProbe } from '../../src/probes/node-metrics.js';
 import { caught } from '../helpers/caught.js';
+import { closedPort, listen } from '../helpers/raw-server.js';
 
 /**
  * @import { RequestListener } from 'node:http'
- * @import { AddressInfo } from 'node:net'
  * @import { TestContext } from 'node:test'
  */
 
@@ -24,13 +23,7 @@ go_goroutines 75
 
 /** @param {TestContext} t @param {RequestListener} listener @returns {Promise<URL>} */
 async function serverFor(t, listener) {
-  const server = createServer(listener).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const { port } = /** @type {AddressInfo} */ (server.address());
+  const { port } = await listen(t, createServer(listener));
   return new URL(`http://127.0.0.1:${port}/metrics`);
 }
 
@@ -113,19 +106,11 @@ describe('createMetricsProbe()', () => {
   });
 
   it('a server that is down is the reason, and when it comes up there are figures again', async (t) => {
-    const server = createServer((_, response) => void response.end(PAGE)).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = /** @type {AddressInfo} */ (server.address());
-    server.close();
-    await once(server, 'close');
+    const port = await closedPort(t);
     const probe = probeFor(t, new URL(`http://127.0.0.1:${port}/metrics`));
     assert.equal((await caught(() => probe.sample())).message, `http://127.0.0.1:${port}/metrics: connection refused`);
-    server.listen(port, '127.0.0.1');
-    await once(server, 'listening');
-    t.after(() => {
-      server.close();
-      server.closeAllConnections();
-    });
+    const server = createServer((_, response) => void response.end(PAGE));
+    await listen(t, server, '127.0.0.1', port);
     assert.equal((await probe.sample()).series.txpool_pending, 7);
   });
 

@@ -26,8 +26,9 @@ const LATEST_MS = 3000;
  * @param {TestContext} t the server ends with it, and so do its connections
  * @param {Server} server
  * @param {string} [host]
+ * @param {number} [wanted] port
  */
-export async function listen(t, server, host = '127.0.0.1') {
+export async function listen(t, server, host = '127.0.0.1', wanted = 0) {
   /** @type {Set<Socket>} */
   const sockets = new Set();
   const seen = { connections: 0, most: 0 };
@@ -39,7 +40,7 @@ export async function listen(t, server, host = '127.0.0.1') {
   });
   server.on('tlsClientError', () => {});
   await new Promise((resolve, reject) => {
-    server.once('error', reject).listen(0, host, () => resolve(undefined));
+    server.once('error', reject).listen(wanted, host, () => resolve(undefined));
   });
   t.after(() => {
     server.close();
