@@ -9,7 +9,7 @@ import { caught } from '../helpers/caught.js';
 import { CERTIFICATE, CERTIFICATE_KEY } from '../helpers/certificate.js';
 import { createFakeClock } from '../helpers/clock.js';
 import { equalBy } from '../helpers/equal-by.js';
-import { failure } from '../helpers/raw-server.js';
+import { failure, repeat } from '../helpers/raw-server.js';
 import { encodeFrame, startWsServer } from '../helpers/ws-server.js';
 
 /**
@@ -201,12 +201,6 @@ describe('transport ws: frames', LIMIT, () => {
     });
   }
 });
-
-/** Again and again, until the other side closes. @param {Duplex} socket @param {() => void} write @param {number} everyMs */
-function repeat(socket, write, everyMs) {
-  const timer = setInterval(write, everyMs);
-  socket.on('close', () => clearInterval(timer));
-}
 
 describe('transport ws: an endpoint that', LIMIT, () => {
   const options = { timeoutMs: 1000, maxBodyBytes: 100_000 };

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { describe, it } from 'node:test';
 import { transports } from '../../src/transport/index.js';
 import { equalBy } from '../helpers/equal-by.js';
-import { closedPort, failure, listen, until } from '../helpers/raw-server.js';
+import { closedPort, failure, listen, repeat, until } from '../helpers/raw-server.js';
 import { startWsServer } from '../helpers/ws-server.js';
 
 /**
@@ -299,8 +299,7 @@ for (const name of Object.keys(transports)) {
       const options = { maxBodyBytes: name === 'ws' ? 1000 + PREFIX_BYTES : 1000, connections: 1 };
       const { transport } = await connect(t, name, options, (_, response, body) => {
         if (body !== 'endless') return response.end('x'.repeat(Number(body)));
-        const timer = setInterval(() => response.write('x'.repeat(400)), 1);
-        response.on('close', () => clearInterval(timer));
+        repeat(response, () => response.write('x'.repeat(400)), 1);
       });
       assert.equal((await transport.post('1000')).text.length, 1000);
       for (const body of ['1001', '100000', 'endless']) {

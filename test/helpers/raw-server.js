@@ -125,6 +125,12 @@ export function response(body, fields = '') {
   return `HTTP/1.1 200 OK\r\n${fields}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 }
 
+/** Again and again, until the other side closes. @param {{on: (event: 'close', listener: () => void) => unknown}} socket @param {() => void} write @param {number} everyMs */
+export function repeat(socket, write, everyMs) {
+  const timer = setInterval(write, everyMs);
+  socket.on('close', () => clearInterval(timer));
+}
+
 /** @param {() => boolean} condition */
 export async function until(condition) {
   while (!condition()) await sleep(5);
