@@ -8,6 +8,7 @@ import { detectors } from '../../src/inclusion/index.js';
 import { createFakeClock } from '../helpers/clock.js';
 import { equalBy } from '../helpers/equal-by.js';
 import { blockHash, createFakeChain } from '../helpers/fake-chain.js';
+import { fails } from '../helpers/fake-rpc.js';
 import { hash32 } from '../helpers/samples.js';
 
 /**
@@ -116,6 +117,7 @@ for (const name of NAMES) {
       assert.ok(inclusion.seenAtUs >= minedAtUs && inclusion.seenAtUs <= clock.nowUs());
       for (let i = 0; i < 5; i += 1) await mine();
       assert.equal(found.length, 1);
+      assert.ok(chain.rpc.calls.every(({ purpose }) => purpose === 'inclusion'));
     });
 
     it('reports each block once, in order, with what it read of it', async () => {
@@ -165,13 +167,6 @@ for (const name of NAMES) {
       chain.announce();
       await clock.advance(1000);
       assert.deepEqual(told, [[HEAD + 2, [HEAD + 1, HEAD + 2]]]);
-    });
-
-    it('says nothing of the blocks before it was made', async () => {
-      const { clock, chain, numbers } = setUp(name);
-      chain.put(HEAD, ['0xold']);
-      await clock.advance(2000);
-      assert.deepEqual(numbers(), []);
     });
 
     it('forgets a hash that is not watched any more, and one that it never knew', async () => {
@@ -260,9 +255,7 @@ for (const name of NAMES) {
         assert.equal(detector.stats().failedPolls, 0);
         assert.equal(detector.stats().silentMs, 0);
         const before = polls();
-        chain.fail(() => {
-          throw error;
-        });
+        chain.fail(fails(error));
         send('0xa');
         chain.mine();
         await clock.advance(10_000);
@@ -343,45 +336,24 @@ for (const name of NAMES) {
       assert.equal(chain.rpc.count(), before);
       assert.ok(polls() >= 1);
     });
-
-    it('all its calls are counted as made for the inclusion', async () => {
-      const setting = setUp(name);
-      setting.send('0xa');
-      setting.chain.mine();
-      await setting.clock.advance(1000);
-      assert.deepEqual(new Set(setting.chain.rpc.calls.map(({ purpose }) => purpose)), new Set(['inclusion']));
-    });
   });
 
   describe(`inclusion detector ${name}: the pace of its polls`, () => {
     /** @type {Array<[number, number, number]>} block interval in ms, fewest and most polls a block */
     const table = [
       [100, 8, 12],
+      [200, 8, 12],
       [1000, 8, 12],
       [2000, 8, 12],
       [12_000, 48, 52], // not less often than every 250 ms
       [20, 3, 5], // not more often than every 4 ms
+      [10, 1.5, 2.5],
+      [3, 0.5, 0.75],
+      [1, 0.1, 0.25],
     ];
     for (const [blockMs, fewest, most] of table) {
-      it(`a block every ${blockMs} ms: ${fewest} to ${most} polls a block`, async () => {
-        const setting = setUp(name);
-        const { clock, chain, polls, numbers } = setting;
-        const end = chain.mineEvery(blockMs);
-        await clock.advance(12 * blockMs);
-        const before = polls();
-        await clock.advance(10 * blockMs);
-        const perBlock = (polls() - before) / 10;
-        assert.ok(perBlock >= fewest && perBlock <= most, `${perBlock} polls a block`);
-        assert.ok(numbers().length >= 21);
-        const { resolutionMs } = setting.detector.stats();
-        assert.ok(Math.abs(resolutionMs - Math.min(Math.max(blockMs / 10, SHORTEST_POLL_MS), 250)) < blockMs / 40 + 1);
-        end();
-      });
-    }
-
-    for (const blockMs of [1, 3, 10, 200]) {
-      it(`a block every ${blockMs} ms: never two polls within ${SHORTEST_POLL_MS} ms`, async () => {
-        const { clock, chain, numbers } = setUp(name);
+      it(`a block every ${blockMs} ms: ${fewest} to ${most} polls a block, never two within ${SHORTEST_POLL_MS} ms`, async () => {
+        const { clock, chain, detector, numbers } = setUp(name);
         /** @type {number[]} */
         const at = [];
         const { call } = chain.rpc;
@@ -390,11 +362,18 @@ for (const name of NAMES) {
           return call(method, params, purpose);
         };
         const end = chain.mineEvery(blockMs);
-        await clock.advance(1000);
-        assert.ok(at.length > 3);
+        const blocks = Math.max(10, 500 / blockMs);
+        await clock.advance(1.2 * blocks * blockMs);
+        const before = at.length;
+        await clock.advance(blocks * blockMs);
+        const perBlock = (at.length - before) / blocks;
+        assert.ok(perBlock >= fewest && perBlock <= most, `${perBlock} polls a block`);
         const gaps = at.slice(1).map((us, i) => (us - at[i]) / 1000);
         assert.ok(Math.min(...gaps) >= SHORTEST_POLL_MS, `${Math.min(...gaps)} ms`);
+        assert.ok(numbers().length >= 2 * blocks);
         assert.deepEqual(numbers(), range(HEAD + 1, HEAD + numbers().length));
+        const { resolutionMs } = detector.stats();
+        assert.ok(Math.abs(resolutionMs - Math.min(Math.max(blockMs / 10, SHORTEST_POLL_MS), 250)) < blockMs / 40 + 1);
         end();
       });
     }
@@ -680,9 +659,7 @@ for (const name of NAMES) {
       const { chain, reorgs, mine } = setting;
       await mine();
       chain.reorg(1, [[]]);
-      chain.fail(() => {
-        throw new TransportError('connection refused', 'refused');
-      });
+      chain.fail(fails(new TransportError('connection refused', 'refused')));
       await stop(setting);
       assert.deepEqual(reorgs, []);
     });
@@ -823,11 +800,10 @@ for (const name of NAMES) {
   });
 }
 
-describe('inclusion detectors: what they cost', () => {
-  /** Calls for ten blocks that hold so many transactions of ours each. @param {string} name @param {number} perBlock */
-  async function callsFor(name, perBlock) {
-    const setting = setUp(name);
-    const { clock, chain, found, send, notice } = setting;
+for (const perBlock of [1, 1000])
+  it(`inclusion detector blocks: one call a block, with ${perBlock} transactions that wait`, async () => {
+    const setting = setUp('blocks');
+    const { clock, chain, found, polls, send, notice } = setting;
     for (let block = 0; block < 10; block += 1) {
       for (let i = 0; i < perBlock; i += 1) send(`0x${block}-${i}`);
       await clock.advance(200);
@@ -836,15 +812,9 @@ describe('inclusion detectors: what they cost', () => {
     await notice();
     assert.equal(found.length, 10 * perBlock);
     await stop(setting);
-    return chain.rpc.count() - setting.polls();
-  }
-
-  it('blocks: one call a block, however many transactions wait', async () => {
     // And one look in the end, whether the last block still counts.
-    assert.equal(await callsFor('blocks', 1), 10 + 1);
-    assert.equal(await callsFor('blocks', 1000), 10 + 1);
+    assert.equal(chain.rpc.count() - polls(), 10 + 1);
   });
-});
 
 /** A node that says new heads by itself, or will not. */
 function createSpeaker() {
@@ -954,9 +924,7 @@ for (const name of NAMES) {
       new ProtocolError('does not speak JSON-RPC'),
     ]) {
       it(`a node that refuses with a ${error.name} is polled, and not asked again`, async () => {
-        const setting = setUpWithSpeaker(name, () => {
-          throw error;
-        });
+        const setting = setUpWithSpeaker(name, fails(error));
         const { clock, chain, speaker, detector, numbers } = setting;
         const end = chain.mineEvery(100);
         await clock.advance(10_000);
@@ -974,9 +942,7 @@ for (const name of NAMES) {
       const { clock, chain, speaker, detector, numbers, mineAndSay } = setUpWithSpeaker(name);
       await clock.advance(50);
       mineAndSay();
-      speaker.fail(() => {
-        throw new TransportError('connection refused', 'refused');
-      });
+      speaker.fail(fails(new TransportError('connection refused', 'refused')));
       chain.mine(); // made without a notification
       speaker.lose();
       await clock.settle();
@@ -1027,9 +993,7 @@ for (const name of NAMES) {
       await clock.advance(3000);
       assert.equal(detector.stats().silentMs, 0);
       assert.ok(polls() >= 3 && polls() <= 6, `${polls()} polls in 3 s`);
-      chain.fail(() => {
-        throw new TransportError('no answer in time', 'timeout');
-      });
+      chain.fail(fails(new TransportError('no answer in time', 'timeout')));
       await clock.advance(20_000);
       const { silentMs, failedPolls, lastError } = detector.stats();
       assert.ok(silentMs > 17_000 && silentMs <= 20_000, String(silentMs));

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { describe, it } from 'node:test';
 import { createMetricsProbe } from '../../src/probes/node-metrics.js';
 import { caught } from '../helpers/caught.js';
+import { closedPort, listen } from '../helpers/raw-server.js';
 
 /**
  * @import { RequestListener } from 'node:http'
- * @import { AddressInfo } from 'node:net'
  * @import { TestContext } from 'node:test'
  */
 
@@ -24,20 +23,14 @@ go_goroutines 75
 
 /** @param {TestContext} t @param {RequestListener} listener @returns {Promise<URL>} */
 async function serverFor(t, listener) {
-  const server = createServer(listener).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const { port } = /** @type {AddressInfo} */ (server.address());
+  const { port } = await listen(t, createServer(listener));
   return new URL(`http://127.0.0.1:${port}/metrics`);
 }
 
 /** @param {TestContext} t @param {URL} url @param {readonly string[] | null} [series] */
 function probeFor(t, url, series = null) {
   const probe = createMetricsProbe({ url, series });
-  t.after(() => probe.close());
+  t.after(() => [1, 2].forEach(() => probe.close()));
   return probe;
 }
 
@@ -79,6 +72,7 @@ describe('createMetricsProbe()', () => {
 
   /** @type {Array<[string, string, readonly string[] | null, number, RegExp]>} */
   const refused = [
+    ['no series', '<html>\n<body>', null, 200, /: there is no series of Prometheus on the page$/],
     [
       'no series that it knows',
       'other 1\n',
@@ -106,20 +100,17 @@ describe('createMetricsProbe()', () => {
     assert.deepEqual([Object.keys(series).length, series['a{i="99"}']], [100, 99]);
   });
 
+  it('a host that has no address is the reason', async (t) => {
+    const { message } = await caught(() => probeFor(t, new URL('http://nobody.invalid')).sample());
+    assert.match(message, /^http:\/\/nobody\.invalid: [^\n]+$/);
+  });
+
   it('a server that is down is the reason, and when it comes up there are figures again', async (t) => {
-    const server = createServer((_, response) => void response.end(PAGE)).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = /** @type {AddressInfo} */ (server.address());
-    server.close();
-    await once(server, 'close');
+    const port = await closedPort(t);
     const probe = probeFor(t, new URL(`http://127.0.0.1:${port}/metrics`));
     assert.equal((await caught(() => probe.sample())).message, `http://127.0.0.1:${port}/metrics: connection refused`);
-    server.listen(port, '127.0.0.1');
-    await once(server, 'listening');
-    t.after(() => {
-      server.close();
-      server.closeAllConnections();
-    });
+    const server = createServer((_, response) => void response.end(PAGE));
+    await listen(t, server, '127.0.0.1', port);
     assert.equal((await probe.sample()).series.txpool_pending, 7);
   });
 

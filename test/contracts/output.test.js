@@ -8,7 +8,7 @@ import { Writable } from 'node:stream';
 import { describe, it } from 'node:test';
 import { OPTIONS } from '../../src/cli/options.js';
 import { StressError } from '../../src/errors.js';
-import { OutputStream, stdout } from '../../src/outputs/streams.js';
+import { OutputStream } from '../../src/outputs/streams.js';
 import { Distribution } from '../../src/stats/histogram.js';
 import { Recorder } from '../../src/stats/recorder.js';
 import { stagesOf } from '../../src/stats/stats.js';
@@ -243,14 +243,6 @@ describe('what the outputs drop', () => {
 });
 
 describe('output json', () => {
-  it('writes the run file as it is', async (t) => {
-    const { output, out, text } = await outputTo(t, 'out');
-    const run = runFileOf();
-    await output.finish?.(run);
-    assert.deepEqual(JSON.parse(readFileSync(out, 'utf8')), run);
-    assert.equal(text(), '');
-  });
-
   it('is kept as far as it is known, whole each time, until the whole run takes its place', async (t) => {
     const { output, folder, out } = await outputTo(t, 'out');
     const soFar = { ...runFileOf(), partial: true };
@@ -275,15 +267,5 @@ describe('output json', () => {
       const options = /** @type {OutputOptions} */ ({ out });
       assert.equal(outputs.out(options).checkpoint, undefined, out);
     }
-  });
-
-  it('- is standard output', async (t) => {
-    /** @type {unknown[]} */
-    const written = [];
-    t.mock.method(stdout, 'write', (/** @type {unknown} */ chunk) => written.push(chunk));
-    const options = /** @type {OutputOptions} */ ({ out: '-' });
-    await outputs.out(options).finish?.(runFileOf());
-    t.mock.restoreAll();
-    assert.deepEqual(JSON.parse(written.join('')), runFileOf());
   });
 });

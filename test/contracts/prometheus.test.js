@@ -72,33 +72,23 @@ describe('output prometheus', () => {
 
   it('refuses requests with the host name of a web page', async (t) => {
     const { port } = await opened(t);
-    for (const [host, status] of Object.entries({
-      [`127.0.0.1:${port}`]: 200,
-      [`localhost:${port}`]: 200,
-      [`10.1.2.3:${port}`]: 200,
-      'stress-0:9464': 200,
-      [`evil.example:${port}`]: 403,
-      'evil.example': 403,
-      '127.0.0.1.evil.example': 403,
-      '10.1.2.3.nip.io:80': 403,
-    })) {
-      const asked = request({ host: '127.0.0.1', port, path: '/metrics', headers: { host } }).end();
-      const [response] = await once(asked, 'response');
-      response.resume();
-      assert.equal(response.statusCode, status, host);
-    }
+    const headers = { host: `evil.example:${port}` };
+    const [response] = await once(request({ host: '127.0.0.1', port, path: '/metrics', headers }).end(), 'response');
+    response.resume();
+    assert.equal(response.statusCode, 403);
   });
 
-  it('knows the name that it listens on', () => {
-    const by = (/** @type {string} */ host) => /** @type {any} */ ({ headers: { host } });
-    for (const host of ['load.example.org', 'LOAD.example.org:9464'])
-      assert.ok(isOwnHost(by(host), 'load.example.org'));
-    for (const host of ['other.example.org', 'load.example.org.evil.example']) {
-      assert.ok(!isOwnHost(by(host), 'load.example.org'));
-      assert.ok(!isOwnHost(by(host), '0.0.0.0'));
-    }
-    for (const host of ['[fe80::1]:9464', '[::1]', '']) assert.ok(isOwnHost(by(host), '0.0.0.0'));
-  });
+  const [ANY, NAME] = ['0.0.0.0', 'load.example.org'];
+  for (const [listening, isOwn, ...hosts] of /** @type {Array<[string, boolean, ...string[]]>} */ ([
+    [ANY, true, '127.0.0.1:80', 'localhost:80', '10.1.2.3:80', 'stress-0:9464', '[fe80::1]:9464', '[::1]', ''],
+    [ANY, false, 'evil.example', '127.0.0.1.evil.example', '10.1.2.3.nip.io:80', NAME, `${NAME}.evil.example`],
+    [NAME, true, NAME, 'LOAD.example.org:9464'],
+    [NAME, false, 'other.example.org', `${NAME}.evil.example`],
+  ]))
+    it(`at ${listening} its own names are ${isOwn ? '' : 'not '}${hosts}`, () => {
+      for (const host of hosts)
+        assert.equal(isOwnHost(/** @type {any} */ ({ headers: { host } }), listening), isOwn, host);
+    });
 
   it('an instance of a larger run: every series has its labels, from before the load on', async (t) => {
     const { output, page } = await opened(t, { runId: 'night-1', index: 0, instances: 4 });

@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { createServer as createTlsServer } from 'node:tls';
 import { transports } from '../../src/transport/index.js';
 import { CERTIFICATE, CERTIFICATE_KEY } from '../helpers/certificate.js';
-import { HTTP_TRANSPORTS, connectRaw, failure, listen, response, until } from '../helpers/raw-server.js';
+import { HTTP_TRANSPORTS, connectRaw, failure, listen, repeat, response, until } from '../helpers/raw-server.js';
 
 /**
  * @import { Server, Socket } from 'node:net'
@@ -18,17 +18,6 @@ const TIMEOUT_MS = 1000;
 /** Far more than the time-out, for a machine that is busy, and far less than many time-outs in a row. */
 const LATEST_MS = 10_000;
 const MAX_BODY_BYTES = 100_000;
-
-/**
- * Writes the same again and again, until the reader closes.
- * @param {Socket} socket
- * @param {string | Buffer} bytes
- * @param {number} everyMs
- */
-function repeat(socket, bytes, everyMs) {
-  const timer = setInterval(() => socket.writableLength < 1_000_000 && socket.write(bytes), everyMs);
-  socket.on('close', () => clearInterval(timer));
-}
 
 const HEAD = 'HTTP/1.1 200 OK\r\n';
 const LENGTH = 'Content-Length: ';
@@ -69,16 +58,12 @@ for (const [way, { name }] of Object.entries(HTTP_TRANSPORTS)) {
       if (code === null) continue;
       it(`${what} fails the request in time, is asked once, and loses its connection`, async (t) => {
         let isHostile = true;
-        const { transport, server } = await connectRaw(
-          ...[t, way],
-          ({ socket, body }) => {
-            if (!isHostile) return void socket.write(response(body));
-            socket.write(begin, 'latin1');
-            if (again?.[1] === 0) socket.end();
-            else if (again) repeat(socket, again[0], again[1]);
-          },
-          options,
-        );
+        const { transport, server } = await connectRaw(t, way, options, ({ socket, body }) => {
+          if (!isHostile) return void socket.write(response(body));
+          socket.write(begin, 'latin1');
+          if (again?.[1] === 0) socket.end();
+          else if (again) repeat(socket, () => socket.writableLength < 1e6 && socket.write(again[0]), again[1]);
+        });
         assert.match((await failure(transport.post('first'), LATEST_MS)).code, code);
         isHostile = false;
         assert.equal((await transport.post('second')).text, 'second');
@@ -94,7 +79,7 @@ for (const [way, { name }] of Object.entries(HTTP_TRANSPORTS)) {
       ['with a body that is longer than it said', 'more'],
     ])) {
       it(`answers twice, ${when}: the second one is ignored, and its connection is not used again`, async (t) => {
-        const { transport, server } = await connectRaw(t, way, ({ socket, body }) => {
+        const { transport, server } = await connectRaw(t, way, {}, ({ socket, body }) => {
           socket.write(response(body) + (delayMs === undefined ? more : ''));
           if (delayMs !== undefined) setTimeout(() => socket.write(more), delayMs);
         });
@@ -111,7 +96,7 @@ for (const [way, { name }] of Object.entries(HTTP_TRANSPORTS)) {
 
     it('names its fields like what every object has, and sends its answer byte by byte', async (t) => {
       const fields = '__proto__: a\r\n__proto__: b\r\nconstructor: c\r\ntoString: d\r\nhasOwnProperty: e\r\n';
-      const { transport } = await connectRaw(t, way, ({ socket, body }) => {
+      const { transport } = await connectRaw(t, way, {}, ({ socket, body }) => {
         const bytes = [...response(body, fields)];
         const next = () => bytes.length > 0 && socket.write(bytes.shift() ?? '', next);
         next();

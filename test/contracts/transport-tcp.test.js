@@ -14,6 +14,7 @@ import { HTTP_TRANSPORTS, closedPort, connectRaw, failure, response, until } fro
 /**
  * @import { Transport } from '../../src/contracts/chain.d.ts'
  * @import { Asked } from '../helpers/raw-server.js'
+ * @import { Duplex } from 'node:stream'
  */
 
 /** No test waits for anything this long, unless it hangs. */
@@ -38,20 +39,16 @@ for (const [way, { name, keepAlive = true }] of Object.entries(HTTP_TRANSPORTS))
   describe(`transport ${way}: servers of another kind`, LIMIT, () => {
     for (const hasLength of name === 'undici' ? [true, false] : [true])
       it(`HTTP/1.0 ${hasLength ? 'with' : 'without'} a Content-Length, closing after each answer`, async (t) => {
-        const { transport, server } = await connectRaw(
-          ...[t, way],
-          ({ socket, body }) => {
-            const text = `answer to ${body}`;
-            socket.end(`HTTP/1.0 200 OK\r\n${hasLength ? `Content-Length: ${text.length}\r\n` : ''}\r\n${text}`);
-          },
-          { connections: 3 },
-        );
+        const { transport, server } = await connectRaw(t, way, { connections: 3 }, ({ socket, body }) => {
+          const text = `answer to ${body}`;
+          socket.end(`HTTP/1.0 200 OK\r\n${hasLength ? `Content-Length: ${text.length}\r\n` : ''}\r\n${text}`);
+        });
         await Promise.all(Array.from({ length: 30 }, (_, i) => assertAnswered(transport, String(i))));
         assert.equal(server.connections(), 30);
       });
 
     it("an error as Go's server sends it: without a length", async (t) => {
-      const { transport, server } = await connectRaw(t, way, ({ socket, body }) => {
+      const { transport, server } = await connectRaw(t, way, {}, ({ socket, body }) => {
         if (body !== 'bad') socket.write(response(`answer to ${body}`));
         else socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n400 Bad Request');
       });
@@ -63,7 +60,7 @@ for (const [way, { name, keepAlive = true }] of Object.entries(HTTP_TRANSPORTS))
     if (name === 'undici')
       it('a hint before the answer', async (t) => {
         const hint = 'HTTP/1.1 103 Early Hints\r\nRetry-After: 5\r\nLink: </a>\r\n\r\n';
-        const { transport } = await connectRaw(t, way, ({ socket, body }) =>
+        const { transport } = await connectRaw(t, way, {}, ({ socket, body }) =>
           socket.write(hint + response(`answer to ${body}`)),
         );
         await assertAnswered(transport, '1');
@@ -71,20 +68,19 @@ for (const [way, { name, keepAlive = true }] of Object.entries(HTTP_TRANSPORTS))
 
     it('an answer before the whole request has been sent', async (t) => {
       let isFirst = true;
-      const { transport, server } = await connectRaw(t, way, echo, {
-        onData: (socket) => {
-          if (isFirst)
-            socket.write('HTTP/1.1 413 Payload Too Large\r\nConnection: close\r\nContent-Length: 3\r\n\r\nbig');
-          isFirst = false;
-        },
-      });
+      /** @param {Duplex} socket */
+      const onData = (socket) => {
+        if (isFirst) socket.write('HTTP/1.1 413 X\r\nConnection: close\r\nContent-Length: 3\r\n\r\nbig');
+        isFirst = false;
+      };
+      const { transport, server } = await connectRaw(t, way, { onData }, echo);
       assert.deepEqual(await transport.post('x'.repeat(8_000_000)), { status: 413, text: 'big', retryAfterMs: null });
       await assertAnswered(transport, 'next');
       assert.equal(server.connections(), 2);
     });
 
     it('an IPv6 address', async (t) => {
-      const connected = await connectRaw(t, way, echo, { host: '::1' }).catch(() => null);
+      const connected = await connectRaw(t, way, { host: '::1' }, echo).catch(() => null);
       if (connected === null) return t.skip('there is no ::1 on this machine');
       const { transport, server, url } = connected;
       assert.match(url.hostname, /^\[::1\]$/);
@@ -96,7 +92,7 @@ for (const [way, { name, keepAlive = true }] of Object.entries(HTTP_TRANSPORTS))
   describe(`transport ${way}: what it sends`, LIMIT, () => {
     for (const body of ['', '{"id":1}', 'é', 'ÿ\x80', '€', '😀', `{"text":"${'aä€😀'.repeat(10_000)}"}`, '\ud800']) {
       it(`the length of ${JSON.stringify(body.slice(0, 20))} is that of its bytes`, async (t) => {
-        const { transport, server } = await connectRaw(t, way, echo);
+        const { transport, server } = await connectRaw(t, way, {}, echo);
         await transport.post(body);
         // What is no character is sent as the one that stands for such: in UTF-8 there is nothing else for it.
         const sent = Buffer.from(body);
@@ -108,7 +104,7 @@ for (const [way, { name, keepAlive = true }] of Object.entries(HTTP_TRANSPORTS))
     }
 
     it('no field of the request holds a line end, whatever the URL is', async (t) => {
-      const { server, url } = await connectRaw(t, way, echo);
+      const { server, url } = await connectRaw(t, way, {}, echo);
       const odd = new URL(`http://us%0D%0Aer:pass%0D%0AX-Evil: 1@${url.host}/pa%0D%0Ath?a=%0D%0A b`);
       const transport = transports[name]({ url: odd, connections: 1, timeoutMs: 120_000, keepAlive });
       t.after(() => transport.close());
@@ -128,7 +124,7 @@ for (const [way, { name, keepAlive = true }] of Object.entries(HTTP_TRANSPORTS))
       ['that it keeps for a minute', 'Keep-Alive: timeout=60, max=1000', keepAlive ? 1 : 3],
     ]))
       it(`one ${what}, is used by ${connections === 1 ? 'all' : 'one'}`, async (t) => {
-        const { transport, server } = await connectRaw(t, way, ({ socket, body }) => {
+        const { transport, server } = await connectRaw(t, way, {}, ({ socket, body }) => {
           socket.write(response(`answer to ${body}`, `${fields}\r\n`));
         });
         for (let i = 1; i <= 3; i += 1) {
@@ -142,13 +138,9 @@ for (const [way, { name, keepAlive = true }] of Object.entries(HTTP_TRANSPORTS))
   describe(`transport ${way}: many that wait`, LIMIT, () => {
     it('for a server that accepts and never answers: all time out, none is sent later, none is kept', async (t) => {
       let isSilent = true;
-      const { transport, server } = await connectRaw(
-        ...[t, way],
-        (/** @type {Asked} */ asked) => {
-          if (!isSilent) echo(asked);
-        },
-        { timeoutMs: TIMEOUT_MS, connections: 2 },
-      );
+      const { transport, server } = await connectRaw(t, way, { timeoutMs: TIMEOUT_MS, connections: 2 }, (asked) => {
+        if (!isSilent) echo(asked);
+      });
       const collect = garbageCollector();
       let sent = 0;
       /** @type {Array<WeakRef<() => unknown>>} */
@@ -175,7 +167,7 @@ for (const [way, { name, keepAlive = true }] of Object.entries(HTTP_TRANSPORTS))
     });
 
     it('and are not wanted any more when their turn comes: they fail, however many they are', async (t) => {
-      const { transport, server } = await connectRaw(t, way, echo);
+      const { transport, server } = await connectRaw(t, way, {}, echo);
       const first = assertAnswered(transport, 'first');
       const unwanted = Array.from({ length: 20_000 }, () => caught(() => transport.post('unwanted', () => false)));
       const last = assertAnswered(transport, 'last');
@@ -205,10 +197,10 @@ describe('transport tcp without keep-alive', LIMIT, () => {
     ['that promises to keep the connection', response('{}', 'Keep-Alive: timeout=60\r\n')],
   ]))
     it(`gives each request a connection, and closes it behind an answer ${what}, without asking the server to`, async (t) => {
-      const { transport, server } = await connectRaw(
-        ...[t, 'tcp without keep-alive', (/** @type {Asked} */ { socket }) => void socket.write(answer)],
-        { connections: 4 },
-      );
+      const way = 'tcp without keep-alive';
+      const { transport, server } = await connectRaw(t, way, { connections: 4 }, ({ socket }) => {
+        socket.write(answer);
+      });
       await Promise.all(Array.from({ length: 30 }, () => transport.post('{}')));
       // The server closes nothing by itself: that all are gone means that we have closed.
       await until(() => server.open() === 0);

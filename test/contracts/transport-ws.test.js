@@ -9,10 +9,11 @@ import { caught } from '../helpers/caught.js';
 import { CERTIFICATE, CERTIFICATE_KEY } from '../helpers/certificate.js';
 import { createFakeClock } from '../helpers/clock.js';
 import { equalBy } from '../helpers/equal-by.js';
-import { failure } from '../helpers/raw-server.js';
+import { failure, repeat } from '../helpers/raw-server.js';
 import { encodeFrame, startWsServer } from '../helpers/ws-server.js';
 
 /**
+ * @import { TransportError } from '../../src/errors.js'
  * @import { TransportOptions } from '../../src/transport/index.js'
  * @import { Peer, WsServerOptions } from '../helpers/ws-server.js'
  * @import { Duplex } from 'node:stream'
@@ -25,10 +26,10 @@ const LIMIT = Object.freeze({ timeout: 300_000 });
 /**
  * A transport to a server of its own, both of which end with the test.
  * @param {TestContext} t
+ * @param {Partial<TransportOptions> & Pick<WsServerOptions, 'onHandshake' | 'tls'>} options
  * @param {NonNullable<WsServerOptions['onMessage']>} onMessage
- * @param {Partial<TransportOptions> & Pick<WsServerOptions, 'onHandshake' | 'tls'>} [options]
  */
-async function connect(t, onMessage, { onHandshake, tls, ...options } = {}) {
+async function connect(t, { onHandshake, tls, ...options }, onMessage) {
   const server = await startWsServer(t, { onMessage, onHandshake, tls });
   return { server, ...open(t, server.port, { ...options, scheme: tls === undefined ? 'ws' : 'wss' }) };
 }
@@ -42,7 +43,9 @@ function open(t, port, { scheme = 'ws', ...options } = {}) {
   const url = new URL(`${scheme}://127.0.0.1:${port}`);
   const transport = transports.ws({ url, connections: 1, timeoutMs: 120_000, ...options });
   t.after(() => transport.close());
-  const subscribe = /** @type {NonNullable<typeof transport.subscribe>} */ (transport.subscribe);
+  /** @param {string} body @param {{onPush?: (text: string) => void, onLost?: (error: TransportError) => void}} [given] */
+  const subscribe = (body, { onPush = () => {}, onLost = () => {} } = {}) =>
+    /** @type {NonNullable<typeof transport.subscribe>} */ (transport.subscribe)(body, onPush, onLost);
   return { transport, subscribe };
 }
 
@@ -75,7 +78,7 @@ describe('transport ws: whose answer it is', LIMIT, () => {
       asked.push(text);
       if (asked.length === 50) for (const body of asked.reverse()) send(answer(idOf(body)));
     };
-    const { transport, server } = await connect(t, backwards, { connections: 8 });
+    const { transport, server } = await connect(t, { connections: 8 }, backwards);
     const texts = await textsOf(Array.from({ length: 50 }, (_, id) => transport.post(ask(id))));
     assert.deepEqual(
       texts,
@@ -85,7 +88,7 @@ describe('transport ws: whose answer it is', LIMIT, () => {
   });
 
   it('wherever a node puts the id', async (t) => {
-    const { transport } = await connect(t, ({ send }, text) => {
+    const { transport } = await connect(t, {}, ({ send }, text) => {
       const { id } = JSON.parse(text);
       send(JSON.stringify({ result: { id: 'not this one' }, jsonrpc: '2.0', id }, null, ' '));
     });
@@ -95,7 +98,7 @@ describe('transport ws: whose answer it is', LIMIT, () => {
   });
 
   it('a batch is known by any of its ids, and may be answered by one error', async (t) => {
-    const { transport } = await connect(t, ({ send }, text) => {
+    const { transport } = await connect(t, {}, ({ send }, text) => {
       const ids = JSON.parse(text).map(idIn);
       if (ids.includes(1)) setTimeout(() => send(`[${answer(3)},${answer(2)},${answer(1)}]`), 20);
       else if (ids.includes(4)) send(`[${answer(5)}]`);
@@ -114,16 +117,10 @@ describe('transport ws: whose answer it is', LIMIT, () => {
   });
 
   it('an answer that is late, has no id or a foreign one is dropped, and the socket is kept', async (t) => {
-    const { transport, server } = await connect(
-      ...[
-        t,
-        (/** @type {Peer} */ { send }, /** @type {string} */ text) => {
-          if (idOf(text) === 1) setTimeout(() => send(answer(1, 'late')), 300);
-          else for (const message of [answer(null), answer(99), answer(idOf(text))]) send(message);
-        },
-      ],
-      { timeoutMs: 200 },
-    );
+    const { transport, server } = await connect(t, { timeoutMs: 200 }, ({ send }, text) => {
+      if (idOf(text) === 1) setTimeout(() => send(answer(1, 'late')), 300);
+      else for (const message of [answer(null), answer(99), answer(idOf(text))]) send(message);
+    });
     const slow = caught(() => transport.post(ask(1)));
     await sleep(100);
     const others = Array.from({ length: 5 }, (_, i) => transport.post(ask(i + 2)));
@@ -138,15 +135,9 @@ describe('transport ws: whose answer it is', LIMIT, () => {
 
   it('a socket with timed-out requests only is replaced by a new one', async (t) => {
     let asked = 0;
-    const { transport, server } = await connect(
-      ...[
-        t,
-        (/** @type {Peer} */ { send }, /** @type {string} */ text) => {
-          if ((asked += 1) > 1) send(answer(idOf(text)));
-        },
-      ],
-      { timeoutMs: 200 },
-    );
+    const { transport, server } = await connect(t, { timeoutMs: 200 }, ({ send }, text) => {
+      if ((asked += 1) > 1) send(answer(idOf(text)));
+    });
     assert.equal((await caught(() => transport.post(ask(1)))).code, 'transport_timeout');
     assert.equal((await transport.post(ask(2))).text, answer(2));
     assert.equal(server.connections(), 2);
@@ -161,7 +152,7 @@ describe('transport ws: whose answer it is', LIMIT, () => {
       asked += 1;
       loads.set(peer, (loads.get(peer) ?? 0) + 1);
     };
-    const { transport, server } = await connect(t, count, { connections: 3 });
+    const { transport, server } = await connect(t, { connections: 3 }, count);
     const posts = Array.from({ length: 500 }, (_, id) => caught(() => transport.post(ask(id))));
     await until(() => asked === 500);
     assert.equal(server.connections(), 3);
@@ -186,7 +177,7 @@ describe('transport ws: frames', LIMIT, () => {
         await sleep(0);
       }
     };
-    const { transport, server } = await connect(t, ({ socket, frame }, text) => {
+    const { transport, server } = await connect(t, {}, ({ socket, frame }, text) => {
       if (idOf(text) === 2) frame('binary', answer(2, '€'));
       else void trickle(socket);
     });
@@ -203,19 +194,13 @@ describe('transport ws: frames', LIMIT, () => {
   ])) {
     it(`${what}, before the answers: ignored`, async (t) => {
       let asked = 0;
-      const { transport } = await connect(t, ({ send }) => {
+      const { transport } = await connect(t, {}, ({ send }) => {
         if ((asked += 1) === 2) for (const text of [message, answer(1), answer(2)]) send(text);
       });
       assert.deepEqual(await textsOf([1, 2].map((id) => transport.post(ask(id)))), [answer(1), answer(2)]);
     });
   }
 });
-
-/** Again and again, until the other side closes. @param {Duplex} socket @param {() => void} write @param {number} everyMs */
-function repeat(socket, write, everyMs) {
-  const timer = setInterval(write, everyMs);
-  socket.on('close', () => clearInterval(timer));
-}
 
 describe('transport ws: an endpoint that', LIMIT, () => {
   const options = { timeoutMs: 1000, maxBodyBytes: 100_000 };
@@ -250,16 +235,10 @@ describe('transport ws: an endpoint that', LIMIT, () => {
   ];
   for (const [what, act, says, saysLater = says] of hostile)
     it(`${what}: the open requests fail, each with an error of its own, and the next is on a new socket`, async (t) => {
-      const { transport, server } = await connect(
-        ...[
-          t,
-          (/** @type {Peer} */ peer, /** @type {string} */ text) => {
-            if (idOf(text) === 3) peer.send(answer(3));
-            else if (idOf(text) === 2) act(peer);
-          },
-        ],
-        options,
-      );
+      const { transport, server } = await connect(t, options, (peer, text) => {
+        if (idOf(text) === 3) peer.send(answer(3));
+        else if (idOf(text) === 2) act(peer);
+      });
       const errors = await Promise.all([1, 2].map((id) => failure(transport.post(ask(id)))));
       assert.equal(new Set(errors).size, 2);
       for (const [i, { code, message }] of errors.entries())
@@ -289,14 +268,13 @@ describe('transport ws: an endpoint that', LIMIT, () => {
   ];
   for (const [what, bytes, more, says] of handshakes)
     it(`answers the handshake with ${what}: said so, in one line, and nothing is sent`, async (t) => {
-      const { transport, server } = await connect(...[t, () => assert.fail('it is no WebSocket')], {
-        ...options,
-        onHandshake: (_, socket) => {
-          socket.write(bytes);
-          if (more !== '') repeat(socket, () => socket.write(more), 20);
-          return false;
-        },
-      });
+      /** @type {NonNullable<WsServerOptions['onHandshake']>} */
+      const onHandshake = (_, socket) => {
+        socket.write(bytes);
+        if (more !== '') repeat(socket, () => socket.write(more), 20);
+        return false;
+      };
+      const { transport, server } = await connect(t, { ...options, onHandshake }, () => assert.fail('a message'));
       let sent = 0;
       const errors = await Promise.all([1, 2].map((id) => failure(transport.post(ask(id), () => (sent += 1)))));
       for (const { code, message } of errors) assert.match(`${code} ${message}`, says);
@@ -332,21 +310,17 @@ describe('transport ws: connections', LIMIT, () => {
   it('wss: the certificate is looked at, unless any is good', async (t) => {
     const tls = { cert: CERTIFICATE, key: CERTIFICATE_KEY };
     const echo = (/** @type {Peer} */ { send }, /** @type {string} */ text) => send(answer(idOf(text)));
-    const strict = await connect(t, echo, { tls });
+    const strict = await connect(t, { tls }, echo);
     const error = await caught(() => strict.transport.post(ask(1)));
     assert.equal(error.code, 'transport_certificate');
     assert.match(error.message, /--insecure/);
-    const insecure = await connect(t, echo, { tls, insecure: true });
+    const insecure = await connect(t, { tls, insecure: true }, echo);
     assert.equal((await insecure.transport.post(ask(1))).text, answer(1));
   });
 
   it('closeIdle() closes what is idle, and no connection with requests or listeners', async (t) => {
-    const { transport, subscribe, server } = await connect(
-      ...[
-        t,
-        (/** @type {Peer} */ { send }, /** @type {string} */ text) =>
-          setTimeout(() => send(answer(idOf(text))), text.includes('slow') ? 100 : 0),
-      ],
+    const { transport, subscribe, server } = await connect(t, {}, ({ send }, text) =>
+      setTimeout(() => send(answer(idOf(text))), text.includes('slow') ? 100 : 0),
     );
     await transport.post(ask(1));
     await transport.closeIdle();
@@ -355,18 +329,14 @@ describe('transport ws: connections', LIMIT, () => {
     await until(() => server.open() === 1);
     await transport.closeIdle();
     assert.equal((await slow).text, answer(2));
-    await subscribe(
-      ask(3),
-      () => {},
-      () => {},
-    );
+    await subscribe(ask(3));
     await transport.closeIdle();
     await transport.post(ask(4));
     assert.equal(server.connections(), 2);
   });
 
   it('close() says farewell', async (t) => {
-    const { transport, server } = await connect(t, ({ send }, text) => send(answer(idOf(text))));
+    const { transport, server } = await connect(t, {}, ({ send }, text) => send(answer(idOf(text))));
     await transport.post(ask(1));
     await transport.close();
     await until(() => server.peers[0].saidClose && server.open() === 0);
@@ -375,7 +345,7 @@ describe('transport ws: connections', LIMIT, () => {
 
 describe('transport ws: subscriptions', LIMIT, () => {
   it('what is pushed comes in order, between answers, from right behind the first answer on', async (t) => {
-    const { transport, subscribe, server } = await connect(t, ({ send }, text) => {
+    const { transport, subscribe, server } = await connect(t, {}, ({ send }, text) => {
       if (idOf(text) === 1)
         for (const message of [push('too early'), answer(1, '0x1'), push(1), push(2)]) send(message);
       else for (const message of [push(3), answer(idOf(text)), push(4)]) send(message);
@@ -384,7 +354,7 @@ describe('transport ws: subscriptions', LIMIT, () => {
     const events = [];
     /** @param {string} text */
     const onPush = (text) => events.push(JSON.parse(text).params.result);
-    const { text, end } = await subscribe(ask(1, 'eth_subscribe'), onPush, () => assert.fail('it is not lost'));
+    const { text, end } = await subscribe(ask(1, 'eth_subscribe'), { onPush, onLost: assert.fail });
     assert.equal(text, answer(1, '0x1'));
     assert.equal((await transport.post(ask(2))).text, answer(2));
     assert.equal((await transport.post(ask(3))).text, answer(3));
@@ -399,7 +369,7 @@ describe('transport ws: subscriptions', LIMIT, () => {
   it('one that is lost is told once, and one that was ended or that we closed is not', async (t) => {
     /** @type {string[]} */
     const asked = [];
-    const { transport, subscribe, server } = await connect(t, ({ send }, text) => {
+    const { transport, subscribe, server } = await connect(t, {}, ({ send }, text) => {
       asked.push(JSON.parse(text).method);
       send(answer(idOf(text)));
     });
@@ -408,11 +378,7 @@ describe('transport ws: subscriptions', LIMIT, () => {
     let lastId = 1;
     /** @param {string} name */
     const listen = (name) =>
-      subscribe(
-        ask((lastId += 1), name),
-        () => {},
-        ({ code }) => lost.push(`${name} ${code}`),
-      );
+      subscribe(ask((lastId += 1), name), { onLost: ({ code }) => lost.push(`${name} ${code}`) });
     await listen('first');
     const ended = await listen('ended');
     ended.end(ask(8, 'farewell'));
@@ -434,7 +400,7 @@ describe('transport ws: an endpoint that is gone without a word', LIMIT, () => {
   /** @param {TestContext} t @param {number} timeoutMs */
   async function connectByHand(t, timeoutMs) {
     const clock = createFakeClock();
-    const connected = await connect(t, echo, { clock, timeoutMs });
+    const connected = await connect(t, { clock, timeoutMs }, echo);
     await connected.transport.post(ask(1));
     return { clock, ...connected, socket: connected.server.peers[0].socket };
   }
@@ -443,11 +409,7 @@ describe('transport ws: an endpoint that is gone without a word', LIMIT, () => {
     const { clock, transport, subscribe, server, socket } = await connectByHand(t, 10_000);
     /** @type {string[]} */
     const lost = [];
-    await subscribe(
-      ask(2),
-      () => {},
-      ({ code, message }) => lost.push(`${code} ${message}`),
-    );
+    await subscribe(ask(2), { onLost: ({ code, message }) => lost.push(`${code} ${message}`) });
     // Bytes are still taken, and nothing comes back, as behind a cable that is pulled.
     socket.pause();
     await clock.advance(29_999);
@@ -482,11 +444,7 @@ describe('transport ws: an endpoint that is gone without a word', LIMIT, () => {
 
   it('one that answers pings, and says nothing else, is not', async (t) => {
     const { clock, subscribe, server } = await connectByHand(t, 10_000);
-    await subscribe(
-      ask(2),
-      () => {},
-      () => assert.fail('it is not lost'),
-    );
+    await subscribe(ask(2), { onLost: assert.fail });
     for (let pings = 1; pings <= 8; pings += 1) {
       await clock.advance(10_000);
       await until(() => server.peers[0].pings === pings);

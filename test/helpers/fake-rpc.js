@@ -48,3 +48,8 @@ export function fakeRpc(handlers) {
     count: (method) => calls.filter((made) => method === undefined || made.method === method).length,
   };
 }
+
+/** An answer of a method that fails. @param {Error} error @returns {() => never} */
+export const fails = (error) => () => {
+  throw error;
+};

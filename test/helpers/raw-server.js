@@ -26,8 +26,9 @@ const LATEST_MS = 3000;
  * @param {TestContext} t the server ends with it, and so do its connections
  * @param {Server} server
  * @param {string} [host]
+ * @param {number} [wanted] port
  */
-export async function listen(t, server, host = '127.0.0.1') {
+export async function listen(t, server, host = '127.0.0.1', wanted = 0) {
   /** @type {Set<Socket>} */
   const sockets = new Set();
   const seen = { connections: 0, most: 0 };
@@ -39,7 +40,7 @@ export async function listen(t, server, host = '127.0.0.1') {
   });
   server.on('tlsClientError', () => {});
   await new Promise((resolve, reject) => {
-    server.once('error', reject).listen(0, host, () => resolve(undefined));
+    server.once('error', reject).listen(wanted, host, () => resolve(undefined));
   });
   t.after(() => {
     server.close();
@@ -108,10 +109,10 @@ export const HTTP_TRANSPORTS = {
  * A transport to a raw server of its own, both of which end with the test.
  * @param {TestContext} t
  * @param {string} way of HTTP_TRANSPORTS
+ * @param {Partial<TransportOptions> & {host?: string, onData?: (socket: Socket) => void}} options
  * @param {(asked: Asked) => void} answer called with each whole request
- * @param {Partial<TransportOptions> & {host?: string, onData?: (socket: Socket) => void}} [options]
  */
-export async function connectRaw(t, way, answer, { host, onData, ...options } = {}) {
+export async function connectRaw(t, way, { host, onData, ...options }, answer) {
   const server = await startRawServer(t, answer, { host, onData });
   const { name, ...usual } = HTTP_TRANSPORTS[way];
   const transport = transports[name]({ url: server.url, connections: 1, timeoutMs: 120_000, ...usual, ...options });
@@ -122,6 +123,12 @@ export async function connectRaw(t, way, answer, { host, onData, ...options } = 
 /** A usual answer. @param {string} body @param {string} [fields] */
 export function response(body, fields = '') {
   return `HTTP/1.1 200 OK\r\n${fields}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+}
+
+/** Again and again, until the other side closes. @param {{on: (event: 'close', listener: () => void) => unknown}} socket @param {() => void} write @param {number} everyMs */
+export function repeat(socket, write, everyMs) {
+  const timer = setInterval(write, everyMs);
+  socket.on('close', () => clearInterval(timer));
 }
 
 /** @param {() => boolean} condition */

@@ -18,7 +18,7 @@ const MAX_HEADS = 256;
 /** @type {Request} */
 const SUBSCRIBE = { method: 'eth_subscribe', params: ['newHeads'] };
 
-export class HeadOrder {
+class HeadOrder {
   /** @type {Set<string>} */
   #hashes = new Set();
   /** @type {Head | null} */

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { ask, pendingNonces, transactionOf } from '../../../src/chain/answers.js';
 import { ProtocolError, RpcError } from '../../../src/errors.js';
 import { caught } from '../../helpers/caught.js';
-import { fakeRpc } from '../../helpers/fake-rpc.js';
+import { fails, fakeRpc } from '../../helpers/fake-rpc.js';
 import { hash32 } from '../../helpers/samples.js';
 
 describe('transactionOf()', () => {
@@ -34,9 +34,7 @@ describe('pendingNonces()', () => {
   });
 
   it('a node without the tag is asked no more than once for each wallet of the first part', async () => {
-    const refuse = () => {
-      throw new RpcError('eth_getTransactionCount', -32602, 'pending is not available');
-    };
+    const refuse = fails(new RpcError('eth_getTransactionCount', -32602, 'pending is not available'));
     const rpc = fakeRpc({ eth_getTransactionCount: refuse });
     assert.deepEqual(new Set(await pendingNonces(rpc, addresses, 'setup')), new Set([0]));
     assert.equal(rpc.count(), 800);

@@ -11,7 +11,7 @@ import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js'
 import { asTransportError } from '../../../src/transport/http.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { equalBy } from '../../helpers/equal-by.js';
-import { fakeRpc } from '../../helpers/fake-rpc.js';
+import { fails, fakeRpc } from '../../helpers/fake-rpc.js';
 
 /**
  * @import { Purpose, Spread } from '../../../src/contracts/chain.d.ts'
@@ -37,12 +37,6 @@ const routeOf = (spread, areUp, home = 0) =>
     home,
     spread,
   });
-
-/** @param {ConstructorParameters<typeof Router>[0]} options */
-function createRouter(options) {
-  const router = new Router(options);
-  return { rpc: router.view(), traffic: () => router.traffic() };
-}
 
 /** @param {Router} router @param {Purpose[]} purposes */
 const ways = (router, ...purposes) => purposes.map((purpose) => router.route(purpose));
@@ -131,28 +125,24 @@ it('mergeSilences(): uses the thread with the shortest silence', () => {
   assert.deepEqual(silenceOf(lively, silent), both);
 });
 
-/** Endpoints that answer with their index, or with an error. @param {Array<Error | null>} errors by place */
-function endpointsOf(...errors) {
-  return errors.map((_, i) =>
-    fakeRpc({
-      eth_sendRawTransaction: () => {
-        const error = errors[i];
-        if (error !== null) throw error;
-        return i;
-      },
-    }),
-  );
+/** @param {Array<{send?: () => unknown, subscribe?: () => Promise<() => void>}>} endpoints @param {number} [home] */
+function routed(endpoints, home = 0) {
+  const health = healthOf(...endpoints.map(() => UP));
+  const rpcs = endpoints.map(({ send = assert.fail, subscribe = null }) => ({
+    ...fakeRpc({ eth_sendRawTransaction: send }),
+    subscribe,
+  }));
+  const router = new Router({ rpcs, health, home, spread: 'sticky' });
+  return { health, router, rpc: router.view() };
 }
 
 describe('Router', () => {
   it('reports the endpoint of a request, and marks one that loses it as down', async () => {
-    const rpcs = endpointsOf(new TransportError('lost', 'reset'), null);
-    const clock = createFakeClock();
-    const health = new Health(2, clock);
-    const router = createRouter({ rpcs, health, home: 0, spread: 'sticky' });
+    const lost = fails(new TransportError('lost', 'reset'));
+    const { health, router, rpc } = routed([{ send: lost }, { send: () => 1 }]);
     /** @type {Array<number | undefined>} */
     const sentTo = [];
-    const send = () => router.rpc.call('eth_sendRawTransaction', ['0x'], 'submit', (index) => sentTo.push(index));
+    const send = () => rpc.call('eth_sendRawTransaction', ['0x'], 'submit', (index) => sentTo.push(index));
     await assert.rejects(send(), { code: 'transport_reset' });
     assert.equal(health.isUp(0), false);
     assert.equal(await send(), 1);
@@ -163,20 +153,14 @@ describe('Router', () => {
   });
 
   it('keeps an endpoint that only rejects transactions', async () => {
-    const rpcs = endpointsOf(new RpcError('eth_sendRawTransaction', -32000, 'nonce too low'), null);
-    const clock = createFakeClock();
-    const health = new Health(2, clock);
-    const router = createRouter({ rpcs, health, home: 0, spread: 'sticky' });
-    await assert.rejects(router.rpc.call('eth_sendRawTransaction', ['0x'], 'submit'), /nonce too low/);
+    const rejected = fails(new RpcError('eth_sendRawTransaction', -32000, 'nonce too low'));
+    const { health, rpc } = routed([{ send: rejected }, {}]);
+    await assert.rejects(rpc.call('eth_sendRawTransaction', ['0x'], 'submit'), /nonce too low/);
     assert.equal(health.isUp(0), true);
   });
 
   it('subscribes if the home endpoint can, otherwise polls', () => {
-    const [http, ws] = [fakeRpc({}), { ...fakeRpc({}), subscribe: async () => () => {} }];
-    const parts = { rpcs: [http, ws], health: healthOf(UP, UP) };
-    const pushes = (/** @type {number} */ home) => {
-      return createRouter({ ...parts, home, spread: 'sticky' }).rpc.subscribe !== null;
-    };
-    assert.deepEqual([pushes(0), pushes(1)], [false, true]);
+    const endpoints = [{}, { subscribe: async () => () => {} }];
+    equalBy([0, 1], (home) => routed(endpoints, home).rpc.subscribe !== null, [false, true]);
   });
 });

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { readBlobFees, takesCellProofs } from '../../../src/chain/blobs.js';
 import { createFees, readFees } from '../../../src/chain/fees.js';
 import { RpcError, TransportError } from '../../../src/errors.js';
-import { fakeRpc } from '../../helpers/fake-rpc.js';
+import { fails, fakeRpc } from '../../helpers/fake-rpc.js';
 
 /**
  * @import { Fee, Fees, FeeState } from '../../../src/contracts/chain.d.ts'
@@ -52,15 +52,6 @@ describe('createFees()', () => {
       assert.deepEqual([offerOf(fees), ...later()], expected);
     });
 
-  it('an offer outlasts 13 full blocks of waiting, and not 14', () => {
-    const start = 1000n * GWEI;
-    const { maxFeePerGasWei = 0n } = feesOf(start, 1n).current();
-    let baseFee = start;
-    for (let block = 0; block < 13; block += 1) baseFee += baseFee / 8n;
-    assert.ok(maxFeePerGasWei > baseFee);
-    assert.ok(maxFeePerGasWei < baseFee + baseFee / 8n);
-  });
-
   it('keeps its offer while the base fee stands still or a block says nothing of it', () => {
     const fees = feesOf(7n, 1n);
     const before = fees.current();
@@ -71,9 +62,7 @@ describe('createFees()', () => {
 });
 
 describe('readFees()', () => {
-  const unknown = () => {
-    throw new RpcError('eth_maxPriorityFeePerGas', -32601, 'the method does not exist');
-  };
+  const unknown = fails(new RpcError('eth_maxPriorityFeePerGas', -32601, 'the method does not exist'));
   /** What the node answers, the base fee, the options, the offer and the requests. @type {Array<[string, Record<string, () => string>, bigint | null, object, string, number]>} */
   const rows = [
     ['asks for the tip', { eth_maxPriorityFeePerGas: () => '0x3' }, 10n, {}, '53/3', 1],
@@ -99,9 +88,7 @@ describe('readFees()', () => {
   });
 
   it('does not take an endpoint that is gone for a node that does not know', async () => {
-    const gone = () => {
-      throw new TransportError('connection refused', 'refused');
-    };
+    const gone = fails(new TransportError('connection refused', 'refused'));
     await assert.rejects(readFees(fakeRpc({ eth_maxPriorityFeePerGas: gone }), 10n, AUTO), TransportError);
   });
 });
@@ -117,23 +104,6 @@ describe('fees.holds()', () => {
       assert.equal(offerOf(fees), offer);
       for (const text of [...not, ...held]) assert.equal(fees.holds(feeOf(text)), held.includes(text), text);
     });
-
-  for (const legacy of [false, true]) {
-    it(`an offer ${legacy ? 'of a gas price' : 'of a dynamic fee'} outlasts two full blocks, and not four`, () => {
-      let baseFee = 1000n * GWEI;
-      const fees = feesOf(baseFee, 1n, { legacy });
-      const earlier = fees.current();
-      const held = [];
-      for (let block = 0; block < 4; block += 1) {
-        baseFee += baseFee / 8n;
-        fees.observe(baseFee);
-        held.push(fees.holds(earlier));
-        assert.ok(fees.holds(fees.current()), 'the offer of now always holds');
-      }
-      assert.deepEqual(held.slice(0, 2), [true, true]);
-      assert.equal(held[3], false);
-    });
-  }
 
   /** Whether the first offer holds after a block. @type {Array<[string, Fees, bigint, boolean]>} */
   const later = [
@@ -263,9 +233,7 @@ describe('fees for blobs', () => {
 
 describe('readBlobFees()', () => {
   const header = (/** @type {object} */ more) => ({ number: '0x1', hash: `0x${'1'.repeat(64)}`, ...more });
-  const unknown = () => {
-    throw new RpcError('eth_config', -32601, 'the method does not exist');
-  };
+  const unknown = fails(new RpcError('eth_config', -32601, 'the method does not exist'));
   const of = (/** @type {string} */ excessBlobGas, /** @type {Record<string, () => unknown>} */ answers) =>
     readBlobFees(fakeRpc({ eth_getBlockByNumber: () => header({ excessBlobGas }), ...answers }));
 
@@ -289,9 +257,7 @@ describe('readBlobFees()', () => {
   it('cell proofs are for chains that have the opcode of their fork', async () => {
     const isTaken = (/** @type {() => unknown} */ eth_call) => takesCellProofs(fakeRpc({ eth_call }));
     assert.equal(await isTaken(() => `0x${'0'.repeat(62)}ff`), true);
-    const refuse = () => {
-      throw new RpcError('eth_call', -32000, 'invalid opcode: CLZ');
-    };
+    const refuse = fails(new RpcError('eth_call', -32000, 'invalid opcode: CLZ'));
     assert.equal(await isTaken(refuse), false);
   });
 });

@@ -14,7 +14,7 @@ import { InterruptedError, RpcError, UnavailableError } from '../../../src/error
 import { indexRanges } from '../../../src/text.js';
 import { caught } from '../../helpers/caught.js';
 import { createFakeClock } from '../../helpers/clock.js';
-import { fakeRpc } from '../../helpers/fake-rpc.js';
+import { fails, fakeRpc } from '../../helpers/fake-rpc.js';
 import { hash32 } from '../../helpers/samples.js';
 
 const ETHER = 10n ** 18n;
@@ -193,11 +193,7 @@ describe('mineQueued()', () => {
     };
     const shown = Object.entries(all).map(([method, answer]) => [
       method,
-      hidden.includes(method)
-        ? () => {
-            throw new RpcError(method, -32601, 'Method not found');
-          }
-        : answer,
+      hidden.includes(method) ? fails(new RpcError(method, -32601, 'Method not found')) : answer,
     ]);
     const rpc = fakeRpc({
       ...Object.fromEntries(shown),

@@ -1,24 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import fc from 'fast-check';
 import { parseJson } from '../../../src/chain/json.js';
 
 const MEGABYTE = 1024 * 1024;
 
 describe('parseJson()', () => {
-  it('is JSON.parse()', () => {
-    fc.assert(
-      fc.property(fc.json(), (text) => assert.deepEqual(parseJson(text), JSON.parse(text))),
-      { seed: 5 },
-    );
-    fc.assert(
-      fc.property(fc.string(), (text) => {
-        assert.throws(() => parseJson(`{${text}`), SyntaxError);
-      }),
-      { seed: 5 },
-    );
-  });
-
   /** @type {Array<[string, string]>} */
   const crowds = [
     ['empty objects', `[${'{},'.repeat(5_000_000)}{}]`],

@@ -1,7 +1,4 @@
-/**
- * The classes of error answers, by the words of twenty clients and gateways. Those of geth, Nethermind and Filecoin are in
- * test/contracts/client-words.js as well.
- */
+/** The classes of error answers, by the words of twenty clients and gateways: only the class makes a difference. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { classOf, failureCodeOf } from '../../../src/chain/refusals.js';
@@ -12,6 +9,8 @@ import { RpcError } from '../../../src/errors.js';
 /** Messages, or a message and its code where that is not -32000. @type {Record<RefusalClass, Array<string | [string, number]>>} */
 const MESSAGES = {
   known: [
+    'already known',
+    ['AlreadyKnown', -32010],
     'transaction already imported',
     'Transaction with the same hash was already imported.',
     'tx already in mempool',
@@ -20,6 +19,11 @@ const MESSAGES = {
     'tx already exists in cache',
   ],
   nonce_low: [
+    'nonce too low: next nonce 5, tx nonce 3',
+    ['OldNonce, Current nonce: 5, nonce of rejected tx: 3', -32010],
+    ['mpool push: minimum expected nonce is 5: message nonce too low', 1],
+    // The transaction may be ours, which the chain is asked.
+    ['mpool push: message with nonce 3 already exists', 1],
     'nonce too low',
     "failed to forward tx to sequencer, please try again. Error message: 'nonce too low'",
     'nonce too low. allowed nonce range: 427 - 447, actual: 426',
@@ -30,6 +34,9 @@ const MESSAGES = {
     ['[Request ID: 2e95] Nonce too low. Provided nonce: 3, current nonce: 5', 32_001],
   ],
   nonce_high: [
+    'nonce too high: tx nonce 9, state nonce 5',
+    ['NonceGap, Future nonce. Expected nonce: 5', -32010],
+    ['message nonce has too big a gap from expected nonce (Nonce: 9, nextNonce: 5): unfulfilled nonce gap', 1],
     'nonce too high',
     'nonce too high: tx nonce 70, gapped nonce 6',
     'invalid nonce; got 9, expected 5: invalid sequence',
@@ -51,6 +58,9 @@ const MESSAGES = {
     'Transaction gas price 100wei is too low. There is another transaction with same nonce in the queue with gas price 150wei. Try increasing the gas price or incrementing the nonce.',
   ],
   funds: [
+    'insufficient funds for gas * price + value: balance 10, tx cost 20, overshot 10',
+    ['InsufficientFunds, Account balance: 10, cumulative cost: 20', -32010],
+    ['mpool push: not enough funds (required: 20, balance: 10): not enough funds to execute transaction', 1],
     "sender's balance is lower than gas limit * gas price + value",
     'Insufficient funds for gas * price + value',
     'Upfront cost exceeds account balance',
@@ -61,6 +71,9 @@ const MESSAGES = {
     "Sender doesn't have enough funds to send tx. The max upfront cost is: 1 and the sender's balance is: 0.",
   ],
   price: [
+    'transaction underpriced: gas tip cap 1, minimum needed 2',
+    ['FeeTooLow, MaxFeePerGas too low. MaxFeePerGas: 1, BaseFee: 7', -32010],
+    ['mpool push: gas fee cap too low', 1],
     'gas price too low: 1, minimum 5, gas limit: 21000',
     'insufficient fee; got 1 required 5, gas limit 21000',
     'insufficient maxFeePerGas: 1 < 7',
@@ -76,6 +89,8 @@ const MESSAGES = {
     ['gas price less than block base fee', -32603],
   ],
   pool_full: [
+    'txpool is full',
+    ['mpool push: too many pending messages for actor', 1],
     'sequencer pending tx pool full, please try again',
     'account limit exceeded',
     'mempool is full: number of txs 5000 (max: 5000)',
@@ -127,6 +142,8 @@ const MESSAGES = {
     'transaction indexing is in progress',
   ],
   invalid: [
+    'exceeds block gas limit',
+    ['GasLimitExceeded, Gas limit: 100, gas limit of rejected tx: 150', -32010],
     'txpool: exceeds block gas limit',
     "VM Exception while processing transaction: reverted with reason string 'not ready'",
     'intrinsic gas too low: gas 100, minimum needed 21000',

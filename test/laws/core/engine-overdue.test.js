@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
 import { equalBy } from '../../helpers/equal-by.js';
+import { fails } from '../../helpers/fake-rpc.js';
 import { hash32 } from '../../helpers/samples.js';
 import { begun as begin } from './simulation.js';
 
@@ -104,9 +105,7 @@ describe('a transaction that the node has lost', () => {
     const run = await begun();
     run.handlers.eth_getTransactionByHash = () => null;
     await run.advance(2000);
-    run.handlers.eth_sendRawTransaction = () => {
-      throw new TransportError('no answer', 'timeout');
-    };
+    run.handlers.eth_sendRawTransaction = fails(new TransportError('no answer', 'timeout'));
     await run.advance(2000);
     assert.deepEqual(await run.resubmissions(), { ...NONE, rebroadcast: 2 });
   });
@@ -197,12 +196,6 @@ describe('a transaction that the node knows', () => {
     assert.equal(run.sampleOf(0, 0)?.hash, run.again()[1].hash);
   });
 
-  it('is sent again unchanged if the node keeps it queued and the fee cannot be raised', async () => {
-    const run = await begun({ fees: risingFees({ isTooLow: false, mostRaises: 0 }), latestIsPending: true });
-    await run.othersMine(10, 3);
-    equalBy(run.again(), ({ price }) => price, [1, 1]);
-  });
-
   it('is sent again if the node does not answer what is pending', async () => {
     const run = await begun({ fees: risingFees({ isTooLow: false }) });
     const { eth_getTransactionCount: count } = run.handlers;
@@ -214,18 +207,20 @@ describe('a transaction that the node knows', () => {
     equalBy(run.again(), ({ price }) => price, [1, 1]);
   });
 
-  it('is not replaced while the node counts it as executable', async () => {
-    const run = await begun({ fees: risingFees({ isTooLow: false }) });
-    await run.othersMine(30, 3);
-    equalBy(run.again(), ({ price }) => price, [1, 1, 1, 1]);
-  });
+  for (const [why, latestIsPending, mostRaises] of /** @type {const} */ ([
+    ['keeps it queued and the fee cannot be raised', true, 0],
+    ['counts it as executable', false, Infinity],
+  ]))
+    it(`is sent again unchanged while the node ${why}`, async () => {
+      const run = await begun({ fees: risingFees({ isTooLow: false, mostRaises }), latestIsPending });
+      await run.othersMine(30, 3);
+      equalBy(run.again(), ({ price }) => price, [1, 1, 1, 1]);
+    });
 
   it('is replaced once each time that the node reports a low fee, by at most twenty transactions', async () => {
     const run = await begun({ fees: risingFees({ isTooLow: false }) });
     run.handlers.eth_getTransactionByHash = () => null;
-    run.handlers.eth_sendRawTransaction = () => {
-      throw refusal('transaction underpriced');
-    };
+    run.handlers.eth_sendRawTransaction = fails(refusal('transaction underpriced'));
     await run.advance(2000);
     assert.deepEqual(await run.resubmissions(), { ...NONE, rebroadcast: 1, replaced: 1 });
     await run.advance(120_000);
@@ -262,9 +257,7 @@ describe('the rounds', () => {
     const run = await begun();
     run.pool.clear();
     const { eth_getTransactionCount: count } = run.handlers;
-    run.handlers.eth_getTransactionCount = () => {
-      throw new ProtocolError('busy', undefined, 429, 7000);
-    };
+    run.handlers.eth_getTransactionCount = fails(new ProtocolError('busy', undefined, 429, 7000));
     await run.advance(2000);
     run.handlers.eth_getTransactionCount = count;
     await run.advance(6999);
@@ -272,9 +265,7 @@ describe('the rounds', () => {
     await run.advance(1);
     assert.equal(run.again().length, 1);
     for (const error of [refusal('not today'), new TransportError('no answer', 'timeout')]) {
-      run.handlers.eth_sendRawTransaction = () => {
-        throw error;
-      };
+      run.handlers.eth_sendRawTransaction = fails(error);
       run.pool.clear();
       const before = run.again().length;
       await run.advance(3000);

@@ -7,6 +7,10 @@ import { begun as begin } from './simulation.js';
 
 /** @import { SimulationOptions } from './simulation.js' */
 
+/** An operation reserves 50,000 wei and costs 30,000. */
+const CAPPED = { inFlight: 1, capWei: 80_000n, fees: { current: () => ({ gasPriceWei: 1n }) } };
+const POOR = new RpcError('eth_sendRawTransaction', -32000, 'insufficient funds for gas * price + value');
+
 /** Nothing is overdue in the first fifteen seconds. @param {SimulationOptions} options */
 async function begun(options) {
   const run = await begin({ txTimeoutMs: 600_000, blockMs: 3000, ...options });
@@ -21,13 +25,7 @@ async function begun(options) {
 }
 
 it('the fee limit after a failure: released fees start another wallet, also if the wallet of the failure is retired', async () => {
-  // An operation reserves 50,000 wei and costs 30,000.
-  const run = await begun({
-    wallets: 2,
-    inFlight: 1,
-    capWei: 80_000n,
-    fees: { current: () => ({ gasPriceWei: 1n }) },
-  });
+  const run = await begun({ wallets: 2, ...CAPPED });
   const number = run.mine();
   run.meddle(0);
   run.see(number);
@@ -39,11 +37,7 @@ it('the fee limit after a failure: released fees start another wallet, also if t
 });
 
 it('the fee limit: ends the run when nothing is in flight and the rest does not cover another operation', async () => {
-  const run = await begun({
-    inFlight: 1,
-    capWei: 80_000n,
-    fees: { current: () => ({ gasPriceWei: 1n }) },
-  });
+  const run = await begun(CAPPED);
   const words = /^the spend cap is reached: .* --max-spend; /;
   for (const stops of [[], ['max_spend']]) {
     await run.block();
@@ -54,19 +48,12 @@ it('the fee limit: ends the run when nothing is in flight and the rest does not 
 });
 
 describe('a wallet is retired', () => {
-  for (const [why, words, inFlight, submissions] of /** @type {const} */ ([
-    ['without funds: at once, and counted once', 'insufficient funds for gas * price + value', 2, 2],
-    ['after twenty transactions for one nonce that did not reach the node', 'not today', 1, 20],
+  for (const [why, fault, inFlight, submissions] of /** @type {const} */ ([
+    ['without funds: at once, and counted once', POOR, 2, 2],
+    ['after twenty transactions for one nonce that did not reach the node', 'refuse', 1, 20],
   ])) {
     it(why, async () => {
-      const run = await begun({
-        wallets: 2,
-        inFlight,
-        fault: (position) => {
-          if (position === 1) return 'pass';
-          throw new RpcError('eth_sendRawTransaction', -32000, words);
-        },
-      });
+      const run = await begun({ wallets: 2, inFlight, fault: (position) => (position === 1 ? 'pass' : fault) });
       await run.advance(200_000);
       assert.equal(run.sent('submit').filter(({ position }) => position === 0).length, submissions);
       assert.equal((await run.generator()).retiredWallets, 1);
@@ -97,14 +84,7 @@ describe('a wallet is retired', () => {
 
 it('a wallet without funds waits for a refill, and its next operation starts after it', async () => {
   let isPoor = true;
-  const run = await begun({
-    inFlight: 1,
-    refillBelowWei: 10n,
-    fault: () => {
-      if (!isPoor) return 'pass';
-      throw new RpcError('eth_sendRawTransaction', -32000, 'insufficient funds for gas * price + value');
-    },
-  });
+  const run = await begun({ inFlight: 1, refillBelowWei: 10n, fault: () => (isPoor ? POOR : 'pass') });
   let balance = '0x9';
   run.handlers.eth_getBalance = () => balance;
   await run.advance(100_000);
@@ -133,10 +113,7 @@ describe('a load whose wallets all wait for a payment ends', () => {
       const run = await begun({
         ...{ wallets: 3, inFlight: 1, iterations: 3, capWei, refillBelowWei: 10n },
         ...(capWei !== null && { fees: { current: () => ({ gasPriceWei: 1n }), blobPriceWei: () => 0n } }),
-        fault: (position) => {
-          if (position === 1) return 'pass';
-          throw new RpcError('eth_sendRawTransaction', -32000, 'insufficient funds for gas * price + value');
-        },
+        fault: (position) => (position === 1 ? 'pass' : POOR),
       });
       run.handlers.eth_getBalance = () => '0x9';
       if (capWei !== null) assert.equal(await run.engine.charge(capWei), false);
@@ -151,12 +128,7 @@ describe('a load whose wallets all wait for a payment ends', () => {
   }
 
   it('not if they have had all their operations: another thread may have more', async () => {
-    const run = await begun({
-      ...{ wallets: 1, inFlight: 1, iterations: 1, refillBelowWei: 10n },
-      fault: () => {
-        throw new RpcError('eth_sendRawTransaction', -32000, 'insufficient funds for gas * price + value');
-      },
-    });
+    const run = await begun({ wallets: 1, inFlight: 1, iterations: 1, refillBelowWei: 10n, fault: () => POOR });
     run.handlers.eth_getBalance = () => '0x9';
     await run.advance(1_500_000);
     assert.deepEqual(run.stops, [['iterations', undefined]]);

@@ -4,6 +4,7 @@ import { Checkpoints, Watch } from '../../../src/core/reports.js';
 import { Stop } from '../../../src/core/stop.js';
 import { InternalError, OutputError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
+import { fails } from '../../helpers/fake-rpc.js';
 import { runFileOf } from '../../helpers/samples.js';
 
 /**
@@ -79,9 +80,7 @@ describe('Checkpoints', () => {
   });
 
   it('a violated law ends the run', async () => {
-    const broken = () => {
-      throw new InternalError('conservation is broken');
-    };
+    const broken = fails(new InternalError('conservation is broken'));
     for (const found of [making(broken), { ...usual, ask: async () => broken() }]) {
       const { stop, warnings, checkpoints } = setUp();
       await checkpoints.write(found);

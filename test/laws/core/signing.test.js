@@ -10,6 +10,7 @@ import { Presigner } from '../../../src/core/signing.js';
 import { WorkloadError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { equalBy } from '../../helpers/equal-by.js';
+import { fails } from '../../helpers/fake-rpc.js';
 
 /**
  * @import { Signer } from '../../../src/contracts/chain.d.ts'
@@ -50,9 +51,7 @@ function setUp({ legacy = false, wallets = 1, maxFeeWei = null, budget = null } 
   return { presigner, fees, workload, accounts, account: accounts[0], signatures: () => signatures };
 }
 
-const tired = () => {
-  throw new WorkloadError('mine.js:3:1: next() threw: tired');
-};
+const tired = fails(new WorkloadError('mine.js:3:1: next() threw: tired'));
 
 describe('Presigner', () => {
   it('gives the same bytes as signing at once', async () => {

@@ -51,7 +51,7 @@ import { addressOf, hash32 } from '../../helpers/samples.js';
  * @property {bigint | null} [refillBelowWei] default: wallets are not paid during the load
  * @property {Record<string, unknown>} [observers] plans by name; default: none
  * @property {Submit} [submit] in place of eth_sendRawTransaction
- * @property {(wallet: number, nonce: number) => Fault} [fault] of each submission
+ * @property {(wallet: number, nonce: number) => Fault | Error} [fault] of each submission; an error is what the node answers
  * @property {(count: number) => boolean} [isBehind] whether the node says that it does not have a block yet, by how
  *   often it was asked to read
  */
@@ -134,6 +134,7 @@ export function simulate({
     eth_sendRawTransaction: (raw) => {
       const { hash, position, nonce, price } = JSON.parse(raw);
       const what = fault(position, nonce);
+      if (what instanceof Error) throw what;
       const { address: from } = accounts[position].wallet;
       // The same bytes have the same result.
       if (!reverting.has(hash)) reverting.set(hash, what === 'revert');

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
 import { chooseInclusion, warningOf } from '../../../src/inclusion/index.js';
 import { createFakeClock } from '../../helpers/clock.js';
-import { fakeRpc } from '../../helpers/fake-rpc.js';
+import { fails, fakeRpc } from '../../helpers/fake-rpc.js';
 
 /**
  * @import { Rpc } from '../../../src/contracts/chain.d.ts'
@@ -12,10 +12,6 @@ import { fakeRpc } from '../../helpers/fake-rpc.js';
 
 const SYNC = 'eth_sendRawTransactionSync';
 const hangs = () => new Promise(() => {});
-/** @param {Error} error */
-const fails = (error) => () => {
-  throw error;
-};
 const badTransaction = fails(new RpcError(SYNC, -32602, 'Empty transaction data'));
 const isLost = fails(new TransportError('connection lost', 'reset'));
 const pushing = async () => () => {};

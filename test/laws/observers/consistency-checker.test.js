@@ -4,9 +4,10 @@ import { describe, it } from 'node:test';
 import { ConsistencyChecker } from '../../../src/observers/consistency/checker.js';
 import { CheckedEndpoint } from '../../../src/observers/consistency/endpoint.js';
 import { OperationSampler } from '../../../src/observers/consistency/index.js';
+import { checkSubscription } from '../../../src/observers/consistency/subscription.js';
 import { RpcError, TransportError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
-import { fakeRpc } from '../../helpers/fake-rpc.js';
+import { fails, fakeRpc } from '../../helpers/fake-rpc.js';
 import { sampleOf } from '../../helpers/samples.js';
 
 /** @import { Handlers } from '../../helpers/fake-rpc.js' */
@@ -15,9 +16,7 @@ const hashOf = (/** @type {string | number} */ n) => `0x${n.toString(16).padStar
 const HASH = hashOf('aa');
 const TO = `0x${'1'.repeat(40)}`;
 const OPERATION = { address: TO, nonce: 0, hash: HASH, blockNumber: 5, read: { call: { to: TO }, least: '1' } };
-const refuse = (/** @type {string} */ method) => () => {
-  throw new RpcError(method, -32601, 'the method does not exist');
-};
+const refuse = (/** @type {string} */ method) => fails(new RpcError(method, -32601, 'the method does not exist'));
 
 /** Blocks by number; block 5 has a transaction. @param {string} fork part of the hashes */
 function chainOf(fork) {
@@ -186,6 +185,37 @@ describe('the consistency checker', () => {
     const odd = await rounds({ eth_getTransactionCount: () => ({}) }, { mostMs: 30_000 });
     assert.match(odd.off.nonce, /^http:\/\/a: .* is an object; a quantity such as "0x1b4" is expected$/);
   });
+});
+
+describe('the heads of a subscription', () => {
+  /** What is found of heads whose first digit is the number of the block. @param {number[]} hashes @param {number} [parent] of block 2 */
+  const found = async (hashes, parent = 0) => {
+    const clock = createFakeClock();
+    const headOf = (/** @type {number} */ n) => ({ number: `0x${String(n)[0]}`, hash: hashOf(n) });
+    const rpc = fakeRpc({
+      eth_getBlockByNumber: (number) => (number === '0x2' ? { parentHash: hashOf(parent) } : null),
+    });
+    rpc.subscribe = async (_, onEvent) => {
+      for (const event of [null, ...hashes.map(headOf)]) onEvent(event);
+      return () => {};
+    };
+    const { signal } = new AbortController();
+    const endpoint = new CheckedEndpoint(rpc, 'http://a', clock, signal);
+    const checker = new ConsistencyChecker({ endpoints: [endpoint], clock, signal, share: 0, onViolation: () => {} });
+    await checkSubscription(checker, endpoint);
+    await clock.settle();
+    const { violations, checks } = checker.report();
+    assert.equal(checks.subscription, hashes.length);
+    return Object.entries(violations).map(([code, { examples }]) => `${code}: ${examples[0].words}`);
+  };
+  it('come once, in order', async () => assert.deepEqual(await found([1, 2, 3]), []));
+  it('are reported if they are repeated', async () =>
+    assert.deepEqual(await found([1, 2, 2]), [`head_repeated: block 2 (${hashOf(2)}) was announced twice`]));
+  it('are reported if one is left out, unless there was a reorg', async () => {
+    assert.deepEqual(await found([1, 3], 1), ['head_skipped: block 3 was announced after block 1']);
+    assert.deepEqual(await found([1, 3], 2), []);
+  });
+  it('may come again after a reorg', async () => assert.deepEqual(await found([1, 2, 22, 33, 2]), []));
 });
 
 describe('the operations that are checked', () => {

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { CHECKS, isInBloom } from '../../../src/observers/consistency/checks.js';
-import { HeadOrder } from '../../../src/observers/consistency/subscription.js';
 
 /** @import { CheckedBlock, Subject } from '../../../src/observers/consistency/checks.js' */
 
@@ -114,6 +113,14 @@ describe('the checks', () => {
     });
   }
 
+  it('ask for what the latest state has', () => {
+    const asked = ['nonce', 'effect'].flatMap((name) => CHECKS[name].ask(SUBJECT).map(({ params }) => params));
+    assert.deepEqual(asked, [
+      [ADDRESS, 'latest'],
+      [OPERATION.read.call, 'latest'],
+    ]);
+  });
+
   it('ask nothing where there is nothing to compare', () => {
     const block = { ...BLOCK, transactions: [] };
     const subject = { ...SUBJECT, block, blocks: [block], operation: null };
@@ -140,16 +147,4 @@ it('isInBloom: finds the three bits of a value, and not those of others', () => 
   assert.equal(needed.length, 3);
   assert.ok(isInBloom(withBits(needed), value));
   assert.ok(!isInBloom(withBits(needed), ADDRESS));
-});
-
-describe('the heads of a subscription', () => {
-  /** @param {number[]} hashes whose first digit is the number of the block */
-  const see = (...hashes) => {
-    const order = new HeadOrder();
-    return hashes.map((hash) => order.add({ number: Number(String(hash)[0]), hash: hashOf(hash) })).at(-1);
-  };
-  it('come once, in order', () => assert.deepEqual(see(1, 2, 3), { isRepeated: false, gapAfter: null }));
-  it('are reported if they are repeated', () => assert.equal(see(1, 2, 2)?.isRepeated, true));
-  it('are reported if one is left out', () => assert.deepEqual(see(1, 3)?.gapAfter, { number: 1, hash: hashOf(1) }));
-  it('may come again after a reorg', () => assert.equal(see(1, 2, 22, 33, 2)?.isRepeated, false));
 });

@@ -10,7 +10,8 @@ import { RpcError, TransportError } from '../../../src/errors.js';
 import { BalanceWatch, Refills, refills as row } from '../../../src/observers/refills/index.js';
 import { Refiller } from '../../../src/observers/refills/refiller.js';
 import { createFakeClock } from '../../helpers/clock.js';
-import { fakeRpc } from '../../helpers/fake-rpc.js';
+import { equalBy } from '../../helpers/equal-by.js';
+import { fails, fakeRpc } from '../../helpers/fake-rpc.js';
 import { hash32 } from '../../helpers/samples.js';
 
 /** @import { Fee } from '../../../src/contracts/chain.d.ts' */
@@ -155,10 +156,7 @@ describe('a refill', () => {
   it('tops up the wallets below the threshold, and no others', async () => {
     const { refiller, round, balances, state, warnings } = world({ balances: [ETHER - 1n, ETHER, 0n, 5n * ETHER] });
     assert.equal(await round(), 5000);
-    assert.deepEqual(
-      [0, 1, 2, 3].map((i) => balances.get(addressOf(i))),
-      [3n, 1n, 3n, 5n].map((ether) => ether * ETHER),
-    );
+    for (const [i, ether] of [3n, 1n, 3n, 5n].entries()) assert.equal(balances.get(addressOf(i)), ether * ETHER);
     const gasWei = BigInt(21_000 + 2 * GAS_PER_PAYMENT) * GWEI;
     assert.deepEqual(refiller.facts, { transactions: 1, payments: 2, valueWei: 5n * ETHER + 1n, gasWei });
     assert.deepEqual(refiller.paidWei, [2n * ETHER + 1n, 0n, 3n * ETHER, 0n]);
@@ -170,9 +168,7 @@ describe('a refill', () => {
 
   it('is made by the next endpoint after one that fails, with a warning for each failure', async () => {
     const down = fakeRpc({
-      eth_getBalance: () => {
-        throw new TransportError('connection refused', 'refused');
-      },
+      eth_getBalance: fails(new TransportError('connection refused', 'refused')),
     });
     const { round, balances, warnings } = world({ balances: [0n], ahead: [down, down] });
     for (let i = 0; i < 3; i += 1) await round();
@@ -238,10 +234,7 @@ describe('a refill', () => {
     await round();
     [state.baseFeeWei, state.isMining] = [20n * GWEI, true];
     await round();
-    assert.deepEqual(
-      sent.map(({ nonce }) => nonce),
-      [0, 0, 1],
-    );
+    equalBy(sent, ({ nonce }) => nonce, [0, 0, 1]);
     assert.equal(balances.get(addressOf(0)), 3n * ETHER);
     await clock.advance(5000);
     await round();

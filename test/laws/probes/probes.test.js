@@ -11,7 +11,7 @@ import { createNodeProbe, parseStat } from '../../../src/probes/node.js';
 import { createLoopProbe, createSelfProbe } from '../../../src/probes/process.js';
 import { socketWarnings } from '../../../src/stats/figures.js';
 import { caught } from '../../helpers/caught.js';
-import { fakeRpc } from '../../helpers/fake-rpc.js';
+import { fails, fakeRpc } from '../../helpers/fake-rpc.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
 /** @import { TestContext } from 'node:test' */
@@ -72,6 +72,8 @@ describe('createSocketsProbe()', () => {
     // A system without IPv6 has no such file.
     rmSync(join(proc, 'net/sockstat6'));
     assert.equal(sample(300).endpoints[0].portsInUse, 350);
+    rmSync(join(proc, 'net/sockstat'));
+    assert.throws(() => createSocketsProbe({ proc }).sample(), { message: /^[^\n]{5,300}$/ });
   });
 
   it('its warning begins at 60 % of the ports', () => {
@@ -99,9 +101,7 @@ describe('createPoolProbe()', () => {
 
   it('does not ask again a node that refused', async () => {
     const rpc = fakeRpc({
-      txpool_status: () => {
-        throw new RpcError('txpool_status', -32601, 'the method txpool_status does not exist');
-      },
+      txpool_status: fails(new RpcError('txpool_status', -32601, 'the method txpool_status does not exist')),
     });
     const probe = createPoolProbe({ rpc });
     for (let times = 0; times < 3; times += 1) assert.equal((await caught(() => probe.sample())).message, REFUSED);
@@ -128,7 +128,7 @@ function block(ms) {
 /** Another thread may have the core for a while: upper bounds are generous. @param {TestContext} t */
 function probeFor(t) {
   const probe = createLoopProbe();
-  t.after(() => probe.close());
+  t.after(() => [1, 2].forEach(() => probe.close()));
   return probe;
 }
 
