@@ -7,7 +7,7 @@ import { anvilFor } from '../helpers/anvil.js';
 import { exited, readJson } from '../helpers/cli.js';
 import { readRows } from '../helpers/rows.js';
 import { runOf, sumOf } from '../helpers/run-of.js';
-import { temporaryFolder } from '../helpers/temporary.js';
+import { temporaryFile, temporaryFolder } from '../helpers/temporary.js';
 
 /** @import { TestContext } from 'node:test' */
 
@@ -16,8 +16,7 @@ const other = anvilFor('--chain-id 1337');
 
 /** @param {TestContext} t @param {object[]} calls @param {string} words @param {{exit?: number, rpc?: string}} [options] */
 async function run(t, calls, words, options) {
-  const file = join(temporaryFolder(t), 'calls.json');
-  writeFileSync(file, JSON.stringify({ schema: 'evm-stress/calls@1', calls }));
+  const file = temporaryFile(t, 'calls.json', { schema: 'evm-stress/calls@1', calls });
   return runOf(t, `--workload rpc --calls ${file} ${words}`, { chain: anvil, ...options });
 }
 

@@ -4,14 +4,12 @@
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { anvilFor } from '../helpers/anvil.js';
 import { assertSums, lastOf } from '../helpers/pushed.js';
 import { runOf } from '../helpers/run-of.js';
-import { temporaryFolder } from '../helpers/temporary.js';
+import { temporaryFile } from '../helpers/temporary.js';
 
 /**
  * @import { AddressInfo } from 'node:net'
@@ -54,8 +52,7 @@ const LINE = /^(?:WARN|ERROR): (.*) pushes to http:\/\/127\.0\.0\.1:\d+\/v1\/met
 describe('--push', { concurrency: 2 }, () => {
   test('every counter is that of the run file, with the labels; the secrets are nowhere', async (t) => {
     const { port, taken } = await receiverOf(t);
-    const file = join(temporaryFolder(t), 'headers');
-    writeFileSync(file, '# a comment\nX-Scope-OrgID: tenant-1\n', { mode: 0o600 });
+    const file = temporaryFile(t, 'headers', '# a comment\nX-Scope-OrgID: tenant-1\n', { mode: 0o600 });
     const env = {
       STRESS_PUSH_URL: `http://me:pass-word@127.0.0.1:${port}/api/v1/otlp`,
       STRESS_PUSH_HEADER: 'X-Api-Key: key-of-mine',
