@@ -72,14 +72,6 @@ describe('--push', { concurrency: 2 }, () => {
     assert.doesNotMatch(JSON.stringify(run) + stdout, /pass-word|key-of-mine/);
   });
 
-  test('401: one try for each push, exit code 0, and a line that --quiet does not hide', async (t) => {
-    const { url, asked } = await receiverOf(t, () => ({ status: 401 }));
-    const { stderr } = await runOf(t, `-q -d 1s --push ${url}`, { chain, threads: 2 });
-    const [, count, rest] = LINE.exec(stderr) ?? assert.fail(stderr);
-    assert.equal(count.split(' ')[0], String(asked.length));
-    assert.match(rest, /^that of the final figures too: HTTP 401; credentials are given in STRESS_PUSH_URL/);
-  });
-
   test('429, then 200: the figures arrive; a redirect is not followed', async (t) => {
     const other = await receiverOf(t);
     let count = 0;

@@ -65,6 +65,10 @@ function assertSame({ tables, text, markdown, page }, titles) {
   const onPage = parts.map((part) => plain(part.slice(0, part.indexOf('"'))));
   assert.deepEqual(onPage.filter((title) => !OF_PAGES.includes(title)).sort(), [...titles].sort());
   for (const { title, columns, rows, notes } of tables) {
+    assert.ok(
+      [`**${title}**\n`, `\n| ${title} |`].some((words) => markdown.includes(words)),
+      title,
+    );
     const streams = { text: wordsOf(text), markdown: unmarked(markdown), page: plain(parts[onPage.indexOf(title)]) };
     for (const [name, stream] of Object.entries(streams)) {
       let at = name === 'page' ? 0 : Math.max(0, stream.indexOf(title));
