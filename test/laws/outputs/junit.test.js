@@ -40,7 +40,8 @@ describe('junitText()', () => {
     const textWith = (/** @type {string} */ reason) =>
       junitText(runFileOf({ ...PLAIN, unmeasured: { '/audit': reason } }));
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), (reason) => {
+      fc.property(fc.string({ unit: 'binary' }), (any) => {
+        const reason = `"&<'${any}`;
         const text = textWith(reason);
         const [, message = ''] = /<skipped message="(none: [^"<]*)"\/>/.exec(text) ?? [];
         assert.equal(text.replaceAll(message, 'none: x'), textWith('x'));
