@@ -15,7 +15,7 @@ import { stdout } from './streams.js';
  * @typedef {string | number | null} Cell
  */
 
-export class RowFile extends BoundedFile {
+class RowFile extends BoundedFile {
   /** @type {readonly string[]} */
   #columns;
   /** @type {(cells: Cell[]) => string} */
@@ -63,7 +63,7 @@ function csvField(cell) {
 }
 
 /** @param {readonly string[]} columns */
-export function jsonLine(columns) {
+function jsonLine(columns) {
   const names = columns.map((name, i) => `${i === 0 ? '{' : ','}${JSON.stringify(name)}:`);
   return (/** @type {readonly Cell[]} */ cells) => {
     let line = '';

@@ -1,13 +1,13 @@
 /** What tests see of a page that is open. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import axe from 'axe-core';
 import { openPage, screenshots } from './browser.js';
-import { temporaryFolder } from '../helpers/temporary.js';
+import { temporaryFile } from '../helpers/temporary.js';
 
 /**
  * @import { TestContext } from 'node:test'
@@ -23,8 +23,7 @@ export function suiteFolder() {
 
 /** @param {TestContext} t @param {string} html @returns {string} its URL as a file */
 export function pageIn(t, html) {
-  const file = join(temporaryFolder(t), 'page.html');
-  writeFileSync(file, html);
+  const file = temporaryFile(t, 'page.html', html);
   return pathToFileURL(file).href;
 }
 

@@ -41,18 +41,11 @@ const killed = (t, words, isDue = hasVerified) =>
   killedAt(startOf(t, words, { chain, threads: 3, start: spawnStress }), isDue);
 
 describe('after kill -9', { concurrency: 4 }, () => {
-  for (const [how, words, isDue] of /** @type {Array<[string, string, (run: any) => boolean]>} */ ([
-    ['a run at its first checkpoint', '--rate 20', () => true],
-    ['plain calls', '--workload rpc --method eth_blockNumber --rate 50', hasVerified],
-    ['a rate', '--rate 20 --threshold failed<1 --contracts DIR/contracts.json', hasVerified],
-  ]))
-    test(`of ${how}`, async (t) => {
-      const { run, folder } = await killed(t, words, isDue);
-      const contracts = join(folder, 'contracts.json');
-      if (existsSync(contracts)) assert.ok(run.counts.verified <= (await countersIn(chain.url, contracts)));
-      const left = readdirSync(folder).filter((name) => !/^(run|contracts)\.json$/.test(name));
-      assert.ok(left.every((name) => name.endsWith('.tmp')) && left.length <= 1, left.join());
-    });
+  test('of plain calls', async (t) => {
+    const { folder } = await killed(t, '--workload rpc --method eth_blockNumber --rate 50');
+    const left = readdirSync(folder).filter((name) => name !== 'run.json');
+    assert.ok(left.every((name) => name.endsWith('.tmp')) && left.length <= 1, left.join());
+  });
 
   test('of two threads between two reports that are far apart: checkpoints do not wait for reports', async (t) => {
     const isDue = (/** @type {any} */ run) => hasVerified(run) && run.window.durationMs > 1000;
@@ -110,21 +103,6 @@ describe('the last checkpoint', () => {
     assertPartialRunFile(first);
     assert.equal((await running.end()).run.id, first.id);
   });
-});
-
-test('a clock that is set in mid-run: instants of the run file are in order, and durations are true', async (t) => {
-  const preload = join(temporaryFolder(t), 'step.mjs');
-  // Three seconds after the start of the process the clock is set forward by an hour, and a second later back.
-  const jump = 'const { now } = Date; const s = () => process.uptime();';
-  writeFileSync(preload, `${jump} Date.now = () => now() + (s() > 3 && s() < 4 ? 3600_000 : 0);`);
-  const words = '-d 4s --interval 500ms --samples DIR/samples.csv --hlog DIR/run.hlog';
-  const env = { NODE_OPTIONS: `--import=${preload}` };
-  const { run, folder } = await runOf(t, words, { chain, threads: 2, start: spawnStress, env });
-  const tookMs = Date.parse(run.endedAt) - Date.parse(run.startedAt);
-  assert.ok(tookMs > 4000 && tookMs < 120_000, `${tookMs} ms`);
-  const hlog = readFileSync(join(folder, 'run.hlog'), 'utf8');
-  const starts = [...hlog.matchAll(/^(\d+\.\d+),/gm)].map(([, seconds]) => Number(seconds));
-  assert.ok(starts.length > 3 && starts.every((seconds) => seconds >= 0 && seconds < 120), starts.join());
 });
 
 describe('stress report', () => {

@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
-import { readJson, startStress } from '../helpers/cli.js';
+import { freePort } from '../helpers/anvil.js';
+import { exited, readJson, startStress } from '../helpers/cli.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { SECOND_WISH_MS, nodeFor, startOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
@@ -145,5 +146,13 @@ export default () => ({ kind: 'transaction', next: () => ({ to: '0x' + '11'.repe
     }
     // Where the signal meets it depends on the speed of the machine.
     assert.match((await running.end(130)).stderr, /^stress: interrupted (during set-up|before the load)\n$/);
+  });
+  test('--wait-for precedes the barrier', async (t) => {
+    const folder = temporaryFolder(t);
+    const common = `--chain-id 31337 --instances 2 --index 0 --run-id demo --barrier ${folder}`;
+    const url = `http://127.0.0.1:${await freePort()}`;
+    const { stderr } = await exited(69, `-t 1 -d 1s --wait-for 600ms --rpc ${url} ${common}`.split(' '));
+    assert.match(stderr, /did not answer within 0\.6 s \(--wait-for\): connection refused\n$/);
+    assert.deepEqual(readdirSync(join(folder, 'demo')), []);
   });
 });

@@ -3,13 +3,11 @@
  * has a TMPDIR of its own, so that the smallest leftover is found.
  */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pending, startAnvil, startMinedChain } from '../helpers/anvil.js';
-import { STRESS, cleanEnvironment, readJson, spawnStress } from '../helpers/cli.js';
+import { readJson, spawnStress } from '../helpers/cli.js';
 import { assertNothingLeft, chainProcesses } from '../helpers/leftovers.js';
 import { mutant } from '../helpers/mutant.js';
 import { CTRL_C, spawnOnTerminal } from '../helpers/pty.js';
@@ -31,11 +29,6 @@ const SLICE = Object.freeze({ threads: 5, offset: 0, isAlone: true });
 
 /** @param {TestContext} t @param {string} [words] @param {RunOptions} [options] */
 const start = (t, words = '', options = {}) => startOf(t, `--interval 300ms ${words}`, { ...SLICE, ...options });
-
-/** @param {Running} stress @returns {Promise<void>} when it has started its keeper */
-async function keeperStarted({ TMPDIR }) {
-  while (!readdirSync(TMPDIR).some((name) => name.startsWith('stress-chain-'))) await sleep(5);
-}
 
 /** @param {Running} stress @param {'keeper' | 'chain'} victim */
 function killOf({ TMPDIR }, victim) {
@@ -99,20 +92,6 @@ test('a second Ctrl-C during a drain ends at once with what is known; a later ru
   });
 });
 
-for (const [when, ready] of /** @type {Array<[string, (stress: Running) => Promise<unknown>]>} */ ([
-  ['', (stress) => stress.waitFor(INTERVAL_LINE)],
-  [' while its chain is starting', keeperStarted],
-]))
-  test(`kill -9 of stress${when} takes the keeper, the chain and its folder with it`, async (t) => {
-    const stress = start(t, '', { start: spawnStress });
-    await ready(stress);
-    const { keeper, chain } = chainProcesses(stress.TMPDIR);
-    if (when === '') assert.ok(keeper !== undefined && chain !== undefined);
-    stress.child.kill('SIGKILL');
-    assert.equal((await stress.done).signal, 'SIGKILL');
-    await assertNothingLeft(stress.TMPDIR, FOLLOW_MS);
-  });
-
 for (const victim of /** @type {const} */ (['keeper', 'chain']))
   test(`kill -9 of the ${victim}: the run ends by itself with exit 69 and a summary`, async (t) => {
     const stress = start(t, FOR_EVER);
@@ -148,20 +127,16 @@ test('kill -9 of the chain during the set-up: exit 69, nothing left', async (t) 
   assert.doesNotMatch(stdout, /Summary/);
 });
 
-for (const when of ['the chain is starting', 'the set-up waits for blocks that do not come'])
-  test(`SIGINT while ${when}: exit 130, nothing left`, async (t) => {
-    const isOnChain = when.startsWith('the set-up');
-    const chain = isOnChain ? await startAnvil({ args: ['--no-mining'] }) : null;
-    const stress = start(t, FOR_EVER, { chain });
-    if (chain === null) await keeperStarted(stress);
-    else await pending(chain, 5);
-    stress.child.kill('SIGINT');
-    const { stdout, stderr } = await stress.end(130);
-    assert.equal(stderr, 'stress: interrupted during set-up\n');
-    assert.doesNotMatch(stdout, /Summary/);
-    if (!isOnChain) assert.ok(!existsSync(stress.out), 'there was no run to write down');
-    await chain?.stop();
-  });
+test('SIGINT while the set-up waits for blocks that do not come: exit 130, nothing left', async (t) => {
+  const chain = await startAnvil({ args: ['--no-mining'] });
+  t.after(chain.stop);
+  const stress = start(t, FOR_EVER, { chain });
+  await pending(chain, 5);
+  stress.child.kill('SIGINT');
+  const { stdout, stderr } = await stress.end(130);
+  assert.equal(stderr, 'stress: interrupted during set-up\n');
+  assert.doesNotMatch(stdout, /Summary/);
+});
 
 test('a second SIGINT ends a set-up whose endpoint does not answer', async (t) => {
   const chain = await startAnvil();
@@ -204,21 +179,8 @@ for (const [lines, when] of /** @type {const} */ ([
   [4, 'the load'],
 ]))
   test(`| head -n ${lines} closes standard output during ${when}: no stack trace, nothing left`, async (t) => {
-    const command = '{ "$NODE" "$STRESS" "$@"; echo "exit $?" >&2; } | head -n "$LINES_READ"';
-    /** @type {(args: string[], options: any) => any} */
-    const startPipe = (args, { env }) => {
-      const child = spawn('sh', ['-c', command, 'sh', ...args], {
-        env: cleanEnvironment({ ...env, STRESS, NODE: process.execPath, LINES_READ: String(lines) }),
-        detached: true, // a group of its own, to be ended as one should the run not end by itself
-      });
-      const kill = () => process.kill(-(child.pid ?? assert.fail('sh did not start')), 'SIGKILL');
-      const timer = setTimeout(kill, 120_000);
-      const text = { stdout: '', stderr: '' };
-      for (const stream of /** @type {const} */ (['stdout', 'stderr']))
-        child[stream].setEncoding('utf8').on('data', (chunk) => (text[stream] += chunk));
-      return { done: once(child, 'close').then(([code]) => (clearTimeout(timer), { code, ...text })) };
-    };
-    const { stdout, stderr, out } = await start(t, '', { start: startPipe }).end();
+    const via = ['sh', '-c', `{ "$0" "$@"; echo "exit $?" >&2; } | head -n ${lines}`];
+    const { stdout, stderr, out } = await start(t, '', { start: spawnStress, via }).end();
     assert.equal(stdout.split('\n').length - 1, lines);
     assert.doesNotMatch(stderr, STACK_TRACE);
     assert.doesNotMatch(stderr, /EPIPE|bug/);

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { Wallet, formatEther, parseEther } from 'ethers';
 import { anvilFor, startAnvil } from '../helpers/anvil.js';
 import { exited, runStress } from '../helpers/cli.js';
-import { DEV_MNEMONIC, DEV_WALLETS } from '../helpers/dev-wallets.js';
+import { DEV_MNEMONIC, DEV_WALLETS, balancesOf } from '../helpers/dev-wallets.js';
 import { runOf } from '../helpers/run-of.js';
 
 /** @import { Anvil } from '../helpers/anvil.js' */
@@ -24,9 +24,6 @@ const startPoorChain = (args = []) => startAnvil({ args: ['--accounts', '1', ...
 
 /** @param {Anvil} chain @param {string} address */
 const balanceOf = async (chain, address) => BigInt(await chain.rpc('eth_getBalance', [address, 'latest']));
-
-/** @param {Anvil} chain @param {number[]} indexes */
-const balances = (chain, indexes) => Promise.all(indexes.map((index) => balanceOf(chain, walletAt(index).address)));
 
 /** @param {Anvil} chain @param {string} address @param {string} block */
 const nonceOf = async (chain, address, block = 'latest') =>
@@ -90,7 +87,8 @@ describe('wallets without funds', () => {
     const { stdout } = await exited(0, ['-t', '3', '-o', '100', '-d', '300ms', '--rpc', chain.url]);
     assert.match(stdout, /^3 of 3 test wallets had too little: this anvil has set their balances$/m);
     assert.match(stdout, /^ +audit +exact: /m);
-    for (const wei of await balances(chain, indexes)) assert.ok(wei > parseEther('9999') && wei < parseEther('10000'));
+    for (const wei of await balancesOf(chain, indexes))
+      assert.ok(wei > parseEther('9999') && wei < parseEther('10000'));
   });
 });
 
@@ -107,7 +105,7 @@ describe('a funder', () => {
     const first = await runStress(args, { env: WITH_FUNDER });
     const topped = [0, '3 of 5 wallets topped up to 0.1 ether: 0.26 ether in 1 transaction\n', ''];
     assert.deepEqual([first.code, first.stdout, first.stderr], topped);
-    assert.deepEqual(await balances(chain, [1, 2, 3, 4, 5]), [exact, exact, more, exact, exact]);
+    assert.deepEqual(await balancesOf(chain, [1, 2, 3, 4, 5]), [exact, exact, more, exact, exact]);
     assert.equal(await nonceOf(chain, FUNDER.address), 1);
 
     const second = await runStress(args, { env: WITH_FUNDER });
@@ -121,18 +119,18 @@ describe('a funder', () => {
     const { run } = await runOf(t, '-d 300ms', { chain, threads: 3, offset: 20, env: WITH_FUNDER });
     assert.equal(run.audit.exact, true);
     assert.equal(await nonceOf(chain, FUNDER.address), before + 1);
-    for (const left of await balances(chain, [20, 21, 22])) assert.ok(left > 0n);
+    for (const left of await balancesOf(chain, [20, 21, 22])) assert.ok(left > 0n);
   });
 
   test('gets back what is left: stress reclaim', async () => {
     const indexes = [1, 2, 3, 4, 5];
-    const had = (await balances(chain, indexes)).reduce((sum, wei) => sum + wei);
+    const had = (await balancesOf(chain, indexes)).reduce((sum, wei) => sum + wei);
     const before = await balanceOf(chain, FUNDER.address);
     const args = ['reclaim', '-t', '5', '-o', '1', '--rpc', chain.url];
     const { code, stdout, stderr } = await runStress(args, { env: WITH_FUNDER });
     assert.deepEqual([code, stderr], [0, '']);
     assert.match(stdout, new RegExp(`^\\d\\.\\d+ ether sent to ${FUNDER.address} from 5 of 5 wallets\n$`));
-    assert.deepEqual(await balances(chain, indexes), [0n, 0n, 0n, 0n, 0n], 'nothing is left');
+    assert.deepEqual(await balancesOf(chain, indexes), [0n, 0n, 0n, 0n, 0n], 'nothing is left');
     const got = (await balanceOf(chain, FUNDER.address)) - before;
     assert.ok(got < had && got > had - parseEther('0.005'), `${got} of ${had} wei`);
     assert.equal(stdout.split(' ')[0], formatEther(got), 'it says what came back');
@@ -146,7 +144,7 @@ describe('a funder', () => {
     await setBalance(chain, walletAt(30).address, parseEther('0.2'));
     const args = ['reclaim', '-t', '1', '-o', '30', '--rpc', chain.url, '--to', to, '--legacy'];
     await exited(0, args);
-    assert.deepEqual(await balances(chain, [30]), [0n]);
+    assert.deepEqual(await balancesOf(chain, [30]), [0n]);
     assert.ok((await balanceOf(chain, to)) > parseEther('0.19'));
   });
 
@@ -156,7 +154,7 @@ describe('a funder', () => {
     const { stdout } = await exited(0, args, { env: WITH_FUNDER });
     assert.equal(stdout, '1,000 of 1,000 wallets topped up to 0.01 ether: 10.0 ether in 5 transactions\n');
     const some = [1000, 1199, 1200, 1567, 1999];
-    assert.deepEqual(await balances(chain, some), Array(some.length).fill(parseEther('0.01')));
+    assert.deepEqual(await balancesOf(chain, some), Array(some.length).fill(parseEther('0.01')));
     assert.equal(await nonceOf(chain, FUNDER.address), before + 5);
   });
 
@@ -166,7 +164,7 @@ describe('a funder', () => {
     await exited(0, ['fund', '-t', '300', '-o', '3000', '--rpc', chain.url, '--fund-amount', '0.01'], {
       env: WITH_FUNDER,
     });
-    assert.deepEqual(await balances(chain, [3000, 3299]), Array(2).fill(parseEther('0.01')));
+    assert.deepEqual(await balancesOf(chain, [3000, 3299]), Array(2).fill(parseEther('0.01')));
   });
 });
 

@@ -1,10 +1,8 @@
 /** Endpoints that speak HTTP and JSON-RPC in ways of their own, between the program and a real chain. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { anvilFor } from '../helpers/anvil.js';
-import { STRESS, cleanEnvironment } from '../helpers/cli.js';
+import { spawnStress } from '../helpers/cli.js';
 import { passOn, serve, serveMethods } from '../helpers/endpoint.js';
 import { runOf } from '../helpers/run-of.js';
 import { assertRefused } from '../helpers/table.js';
@@ -40,32 +38,20 @@ test('https with a self-signed certificate is refused, unless --insecure accepts
 });
 
 describe('what cannot work is said before anything is started', () => {
-  /** @param {string} limit of open files @param {string[]} args */
-  async function runWithOpenFiles(limit, args) {
-    const script = `ulimit -n ${limit}; exec "$0" "$@"`;
-    const child = spawn('sh', ['-c', script, process.execPath, STRESS, ...args], {
-      env: cleanEnvironment(),
-      stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: 60_000,
-    });
-    let [stdout, stderr] = ['', ''];
-    child.stdout.setEncoding('utf8').on('data', (chunk) => (stdout += chunk));
-    child.stderr.setEncoding('utf8').on('data', (chunk) => (stderr += chunk));
-    const [code] = await once(child, 'close');
-    return { code, stdout, stderr };
-  }
+  /** @param {string[]} args */
+  const withFewFiles = (...args) =>
+    spawnStress(['-t', '1', '-d', '1s', ...args], { via: ['sh', '-c', 'ulimit -n 512; exec "$0" "$@"'] }).done;
 
   test('more connections than files may be open', async () => {
     const { url, methods } = await serveMethods({});
-    const args = ['-t', '1', '-d', '1s', '--rpc', url, '--connections', '9000'];
-    const { code, stdout, stderr } = await runWithOpenFiles('512', args);
+    const { code, stdout, stderr } = await withFewFiles('--rpc', url, '--connections', '9000');
     assert.deepEqual([code, stdout, methods], [64, '', []]);
     assert.match(stderr, /^stress: --connections 9000 .*\b512\b.*ulimit -n.*\n$/);
   });
 
   test('as many as may be open are no fault', async () => {
     const { url, methods } = await serveMethods({});
-    const { stderr } = await runWithOpenFiles('512', ['-t', '1', '-d', '1s', '--rpc', url, '--connections', '200']);
+    const { stderr } = await withFewFiles('--rpc', url, '--connections', '200');
     assert.doesNotMatch(stderr, /ulimit/);
     assert.ok(methods.includes('eth_chainId'), 'it went on');
   });

@@ -3,10 +3,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { parseEther } from 'ethers';
 import { anvilFor } from '../helpers/anvil.js';
-import { DEV_MNEMONIC, DEV_WALLETS } from '../helpers/dev-wallets.js';
+import { DEV_MNEMONIC, DEV_WALLETS, moneyOf } from '../helpers/dev-wallets.js';
 import { runOf } from '../helpers/run-of.js';
-
-/** @import { Anvil } from '../helpers/anvil.js' */
 
 /** Wallet 0 has all the money there is. */
 const FUNDER = DEV_WALLETS.deriveChild(0);
@@ -14,15 +12,6 @@ const ENV = Object.freeze({ STRESS_MNEMONIC: DEV_MNEMONIC, STRESS_FUNDER_KEY: FU
 
 /** An operation costs about 0.0003 ether, one a second. */
 const WORDS = '--gas-price 10 --fund-amount 0.006 --refill-below 0.004';
-
-/** @param {Anvil} chain @param {number} first @param {number} count @returns {Promise<bigint>} what they and the funder have */
-async function moneyOf(chain, first, count) {
-  const indexes = [0, ...Array.from({ length: count }, (_, i) => first + i)];
-  const balances = await Promise.all(
-    indexes.map((index) => chain.rpc('eth_getBalance', [DEV_WALLETS.deriveChild(index).address, 'latest'])),
-  );
-  return balances.reduce((sum, wei) => sum + BigInt(wei), 0n);
-}
 
 describe('wallets with funds for a few seconds', () => {
   const chain = anvilFor('--accounts 1 --block-time 1');

@@ -112,12 +112,3 @@ describe('two endpoints', () => {
     assert.match(run.thresholds[0].why, /no answers were compared/);
   });
 });
-
-test('with the permission the chain is changed', async (t) => {
-  const { file } = fileOf(
-    t,
-    '{"method":"anvil_setBalance","params":["0x00000000000000000000000000000000000000aa","0x7"]}',
-  );
-  await runOf(t, `-t 1 --iterations 1 --workload rpc --calls ${file} --allow-writes`, { chain: anvil });
-  assert.equal(await anvil.rpc('eth_getBalance', ['0x00000000000000000000000000000000000000aa', 'latest']), '0x7');
-});

@@ -10,25 +10,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseEther } from 'ethers';
 import { anvilFor, startAnvil } from '../helpers/anvil.js';
 import { exited, runStress, startStress } from '../helpers/cli.js';
-import { DEV_MNEMONIC, DEV_WALLETS } from '../helpers/dev-wallets.js';
+import { DEV_MNEMONIC, DEV_WALLETS, balancesOf } from '../helpers/dev-wallets.js';
 import { runOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
- * @import { Anvil } from '../helpers/anvil.js'
  * @import { StressProcess } from '../helpers/cli.js'
  */
 
 /** Wallet 0 is the only one that has funds on these chains: it is the funder. */
 const WITH_FUNDER = Object.freeze({ STRESS_FUNDER_KEY: DEV_WALLETS.deriveChild(0).privateKey });
 const TENTH = parseEther('0.1');
-
-/** @param {Anvil} chain @param {number} index of the test mnemonic */
-const balanceAt = async (chain, index) =>
-  BigInt(await chain.rpc('eth_getBalance', [DEV_WALLETS.deriveChild(index).address, 'latest']));
-
-/** @param {Anvil} chain @param {number[]} indexes */
-const balances = (chain, indexes) => Promise.all(indexes.map((index) => balanceAt(chain, index)));
 
 /** @param {number} from @param {number} to */
 const range = (from, to) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
@@ -87,14 +79,14 @@ describe('the funds of all slices', () => {
     const paid = await stress(['fund', ...SLICES, '--fund-amount', '0.1']);
     assert.equal(paid.code, 0, paid.stderr);
     assert.equal(paid.stdout, '12 of 12 wallets topped up to 0.1 ether: 1.2 ether in 1 transaction\n');
-    assert.deepEqual(await balances(chain, range(1, 13)), [...range(1, 12).map(() => TENTH), 0n]);
+    assert.deepEqual(await balancesOf(chain, range(1, 13)), [...range(1, 12).map(() => TENTH), 0n]);
     const again = await stress(['fund', ...SLICES, '--fund-amount', '0.1']);
     assert.equal(again.stdout, '0 of 12 wallets topped up to 0.1 ether: 0.0 ether in 0 transactions\n');
     const back = await stress(['reclaim', ...SLICES]);
     assert.equal(back.code, 0, back.stderr);
     assert.match(back.stdout, /^1\.1\d+ ether sent to 0x\w+ from 12 of 12 wallets\n$/);
     const nothing = range(1, 12).map(() => 0n);
-    assert.deepEqual(await balances(chain, range(1, 12)), nothing);
+    assert.deepEqual(await balancesOf(chain, range(1, 12)), nothing);
   });
 });
 
@@ -145,12 +137,12 @@ describe('more wallets than are paid at once', () => {
     assert.equal(code, 130);
     assert.match(stdout, /^5,000 of 5,200 wallets topped up before it ended, .* the same command again /);
     assert.equal(stderr, 'stress: interrupted during set-up\n');
-    assert.deepEqual(await balances(chain, [1, 5000, 5001, 5200]), [TENTH, TENTH, 0n, 0n]);
+    assert.deepEqual(await balancesOf(chain, [1, 5000, 5001, 5200]), [TENTH, TENTH, 0n, 0n]);
 
     await chain.rpc('anvil_dropAllTransactions');
     await chain.rpc('evm_setAutomine', [true]);
     const second = await exited(0, ['fund', ...args], { env: WITH_FUNDER });
     assert.equal(second.stdout, '200 of 5,200 wallets topped up to 0.1 ether: 20.0 ether in 1 transaction\n');
-    assert.deepEqual(await balances(chain, [1, 5000, 5001, 5200, 5201]), [TENTH, TENTH, TENTH, TENTH, 0n]);
+    assert.deepEqual(await balancesOf(chain, [1, 5000, 5001, 5200, 5201]), [TENTH, TENTH, TENTH, TENTH, 0n]);
   });
 });

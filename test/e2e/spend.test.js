@@ -5,30 +5,18 @@ import { describe, test } from 'node:test';
 import { formatEther, parseEther } from 'ethers';
 import { anvilFor, startAnvil } from '../helpers/anvil.js';
 import { exited, readJson, runStress } from '../helpers/cli.js';
-import { DEV_MNEMONIC, DEV_WALLETS } from '../helpers/dev-wallets.js';
+import { DEV_MNEMONIC, DEV_WALLETS, moneyOf } from '../helpers/dev-wallets.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { runOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /** @import { Anvil } from '../helpers/anvil.js' */
 
-/** @param {number} index */
-const walletAt = (index) => DEV_WALLETS.deriveChild(index);
-
 /** Wallet 0 has all the money there is; the runs use others. */
-const FUNDER = walletAt(0);
+const FUNDER = DEV_WALLETS.deriveChild(0);
 const ENV = Object.freeze({ STRESS_MNEMONIC: DEV_MNEMONIC, STRESS_FUNDER_KEY: FUNDER.privateKey });
 const COST_LINE =
   /^estimated cost at \S+ gwei a gas: set-up (\S+) ether, load (\S+) ether for .* \(\S+ ether at most\)$/m;
-
-/** @param {Anvil} chain @param {number} first @param {number} count @returns {Promise<bigint>} what they and the funder have */
-async function moneyOf(chain, first, count) {
-  const indexes = [0, ...Array.from({ length: count }, (_, i) => first + i)];
-  const balances = await Promise.all(
-    indexes.map((index) => chain.rpc('eth_getBalance', [walletAt(index).address, 'latest'])),
-  );
-  return balances.reduce((sum, wei) => sum + BigInt(wei), 0n);
-}
 
 /** @param {Anvil} chain */
 const sentByFunder = async (chain) => Number(await chain.rpc('eth_getTransactionCount', [FUNDER.address, 'pending']));

@@ -1,13 +1,13 @@
 /** What is sent, and where to: headers of the user, --send-rpc and --batch, against a chain behind endpoints that record. */
 import assert from 'node:assert/strict';
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { anvilFor } from '../helpers/anvil.js';
 import { exited, spawnStress } from '../helpers/cli.js';
 import { passOn, serve } from '../helpers/endpoint.js';
 import { runOf } from '../helpers/run-of.js';
-import { temporaryFolder } from '../helpers/temporary.js';
+import { temporaryFile, temporaryFolder } from '../helpers/temporary.js';
 import { startWsBefore } from '../helpers/ws-server.js';
 
 /**
@@ -80,8 +80,7 @@ describe('headers', () => {
   });
 
   it('go with the handshake of a WebSocket and over tcp, from a file', async (t) => {
-    const file = join(temporaryFolder(t), 'headers');
-    writeFileSync(file, `# of the team\n${HEADERS}\n`, { mode: 0o600 });
+    const file = temporaryFile(t, 'headers', `# of the team\n${HEADERS}\n`, { mode: 0o600 });
     const [ws, tcp] = [await startWsBefore(t, anvil.url), await startRecorder()];
     for (const [transport, url] of Object.entries({ ws: ws.url, tcp: tcp.url }))
       assertNoSecret((await exact(t, `--rpc ${url} --transport ${transport} --header-file ${file}`)).folder);

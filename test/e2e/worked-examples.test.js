@@ -5,12 +5,15 @@ import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import { freePort } from '../helpers/anvil.js';
-import { ROOT, exited, runStress, startStress } from '../helpers/cli.js';
+import { ROOT, exited, runStress } from '../helpers/cli.js';
 import { schemaErrors } from '../helpers/run-file.js';
-import { sumOf } from '../helpers/run-of.js';
+import { startOf, sumOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
-/** @import { TestContext } from 'node:test' */
+/**
+ * @import { RunOptions } from '../helpers/run-of.js'
+ * @import { TestContext } from 'node:test'
+ */
 
 const PAGE = readFileSync(join(ROOT, 'docs/contributing.md'), 'utf8');
 
@@ -30,6 +33,18 @@ function copyWith(t, title) {
   const { status, stderr } = spawnSync('git', ['apply', '-'], { cwd: copy, input: diff, encoding: 'utf8' });
   assert.equal(status, 0, stderr);
   return join(copy, 'bin/stress.js');
+}
+
+/** A run with all that shows a figure; PLANTED: some figures are not those of this program. @param {TestContext} t @param {string} script @param {string} words */
+async function shown(t, script, words) {
+  const port = await freePort();
+  const outputs = `--html DIR/run.html --prometheus 127.0.0.1:${port} --explain`;
+  /** @type {RunOptions} */
+  const options = { threads: 4, offset: 0, script, timeoutMs: 60_000, env: { PLANTED: 'an example' } };
+  const stress = startOf(t, `-d 3s --workers 2 ${words} ${outputs}`, options);
+  await stress.waitFor(/^ +[1-9]\.\d s /m);
+  const prometheus = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  return { prometheus, ...(await stress.end()) };
 }
 
 describe('docs/contributing.md', () => {
@@ -69,29 +84,22 @@ describe('docs/contributing.md', () => {
 
   it('adds a figure', async (t) => {
     const script = copyWith(t, 'How to add a figure');
-    const folder = temporaryFolder(t);
-    const [file, page] = [join(folder, 'run.json'), join(folder, 'run.html')];
-    const port = await freePort();
-    const load = ['-t', '4', '-d', '3s', '--interval', '500ms', '--rate', '50', '--workers', '2'];
-    const outputs = ['--out', file, '--html', page, '--prometheus', `127.0.0.1:${port}`, '--threshold', 'late<=1000'];
-    const stress = startStress([...load, ...outputs, '--explain'], { script, timeoutMs: 60_000 });
-    await stress.waitFor(/^ +[1-9]\.\d s /m);
-    const prometheus = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-    const { code, stdout, stderr } = await stress.done;
-    assert.equal(code, 0, stderr);
+    const { folder, prometheus, stdout, run } = await shown(t, script, '--rate 50 --threshold late<=1000');
     const help = 'operations that began more than 1 ms after they were due';
     assert.match(prometheus, new RegExp(`^# HELP stress_late_total ${help}`, 'm'));
     assert.match(prometheus, /^stress_late_total \d+$/m);
-    const run = JSON.parse(readFileSync(file, 'utf8'));
     assert.deepEqual(schemaErrors(run), []);
     const rows = run.intervals.map((/** @type {any} */ { counts }) => counts.late);
     assert.equal(sumOf(rows), run.counts.late);
     assert.equal(run.thresholds[0].value, run.counts.late);
     assert.match(stdout, new RegExp(`^  late +${run.counts.late} +${help}$`, 'm'));
     assert.match(stdout, new RegExp(`^  late +${help}$`, 'm'));
-    assert.match(readFileSync(page, 'utf8'), new RegExp(`<dt>late</dt>\\s*<dd>${run.counts.late}</dd>`));
+    assert.match(
+      readFileSync(join(folder, 'run.html'), 'utf8'),
+      new RegExp(`<dt>late</dt>\\s*<dd>${run.counts.late}</dd>`),
+    );
     writeFileSync(join(folder, 'other.json'), JSON.stringify({ ...run, id: run.id.replace(/^.{8}/, '00000000') }));
-    const sides = ['compare', file, '--with', join(folder, 'other.json')];
+    const sides = ['compare', join(folder, 'run.json'), '--with', join(folder, 'other.json')];
     const compared = await runStress([...sides, '--metric', 'late'], { script });
     assert.match(compared.stdout, /^ *late \* +\d/m, compared.stderr);
   });
@@ -101,18 +109,9 @@ describe('docs/contributing.md', () => {
     const root = join(dirname(script), '..');
     const written = spawnSync(process.execPath, [join(root, 'scripts/make-run-schema.js')], { encoding: 'utf8' });
     assert.equal(written.status, 0, written.stderr);
-    const folder = temporaryFolder(t);
-    const [file, page, log] = ['run.json', 'run.html', 'run.hlog'].map((name) => join(folder, name));
-    const port = await freePort();
-    const load = ['-t', '4', '-d', '3s', '--interval', '500ms', '--workers', '2', '--threshold', 'asking.p99<=1m'];
-    const outputs = ['--out', file, '--html', page, '--hlog', log, '--prometheus', `127.0.0.1:${port}`, '--explain'];
-    const stress = startStress([...load, ...outputs], { script, timeoutMs: 60_000 });
-    await stress.waitFor(/^ +[1-9]\.\d s /m);
-    const prometheus = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-    const { code, stdout, stderr } = await stress.done;
-    assert.equal(code, 0, stderr);
+    const words = '--threshold asking.p99<=1m --hlog DIR/run.hlog';
+    const { folder, prometheus, stdout, run } = await shown(t, script, words);
     assert.match(prometheus, /^stress_stage_seconds_count\{stage="asking"\} [1-9]/m);
-    const run = JSON.parse(readFileSync(file, 'utf8'));
     assert.deepEqual(schemaErrors(run, JSON.parse(readFileSync(join(root, 'docs/run.schema.json'), 'utf8'))), []);
     const { total, censored, stages } = run.latency;
     assert.equal(sumOf(Object.values(stages).map(({ sumUs }) => sumUs)), total.sumUs - censored.sumUs);
@@ -122,8 +121,8 @@ describe('docs/contributing.md', () => {
       stdout.replace(/\n {14,}/g, ' '),
       /^ {2}stages .* asking \(to the read sent that found the effect\), read-back /m,
     );
-    assert.match(readFileSync(page, 'utf8'), /On average: .* asking [\d.,]+ ms/);
-    assert.match(readFileSync(log, 'utf8'), /^Tag=asking,/m);
+    assert.match(readFileSync(join(folder, 'run.html'), 'utf8'), /On average: .* asking [\d.,]+ ms/);
+    assert.match(readFileSync(join(folder, 'run.hlog'), 'utf8'), /^Tag=asking,/m);
     const earlier = await exited(0, ['report', join(ROOT, 'test/fixtures/runs-0.1/closed-loop.json')], { script });
     assert.doesNotMatch(earlier.stdout, /asking/);
   });

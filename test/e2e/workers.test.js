@@ -1,13 +1,12 @@
 /** Several threads share a slice: what they did adds up as if one had done it, and however they end it is in order. */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { parseEther, toQuantity } from 'ethers';
-import { anvilFor, pending, startAnvil, startMinedChain } from '../helpers/anvil.js';
+import { anvilFor, startAnvil } from '../helpers/anvil.js';
 import { DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { mutant } from '../helpers/mutant.js';
 import { schemaErrors } from '../helpers/run-file.js';
-import { EXACT, INTERVAL_LINE, SECOND_WISH_MS, STACK_TRACE, runOf, startOf, sumOf } from '../helpers/run-of.js';
+import { EXACT, INTERVAL_LINE, STACK_TRACE, runOf, startOf, sumOf } from '../helpers/run-of.js';
 
 /** @import { TestContext } from 'node:test' */
 
@@ -112,42 +111,20 @@ test('a worker whose wallet runs out of funds ends, and the others go on', async
   assert.ok(last.counts.verified > 0, 'the other wallet worked to the end');
 });
 
-describe('workers are asked to end', { concurrency: 2 }, () => {
-  test('a second SIGINT during a drain ends at once with what is known of all workers', async (t) => {
-    const { anvil, miner } = await startMinedChain(t);
-    const words = '--workers 2 -v --interval 1m --drain-timeout 1h --tx-timeout 1h';
-    const stress = startOf(t, words, { chain: anvil, threads: 5, isAlone: true });
-    await stress.waitFor(/^\d 0x\w{40} 2$/m);
-    await miner.pause();
-    await pending(anvil, 5);
-    await sleep(SECOND_WISH_MS); // a load of less than a tenth of a second has no line in the report
-    stress.child.kill('SIGINT');
-    // The only interval ends when the load does; without a block the drain cannot end by itself.
-    await stress.waitFor(/^ +\d+\.\d s /m);
-    await sleep(SECOND_WISH_MS);
-    stress.child.kill('SIGINT');
-    const { run, stdout, stderr } = await stress.end(130);
-    assert.equal(stderr, 'ERROR: the audit is incomplete: it could not be made: aborted by the user\n');
-    assert.match(stdout, /audit +INCOMPLETE: .*aborted by the user/);
-    assert.deepEqual([run.counts.abandoned, run.audit], [5, null]);
-    assert.equal(run.counts.verified + 5, run.counts.started);
-  });
-
-  test('the endpoint ends: the run ends by itself with exit 69 and a summary', async (t) => {
-    const anvil = await startAnvil({ args: ['--block-time', '0.1'] });
-    const words = '--workers 2 -d 1h --tx-timeout 1s --drain-timeout 1s --request-timeout 1s';
-    const stress = startOf(t, words, { chain: anvil, threads: 5, isAlone: true });
-    await stress.waitFor(INTERVAL_LINE);
-    await anvil.stop();
-    const { run, stdout, stderr } = await stress.end(69);
-    assert.match(stderr, /has not answered for \d+ s|connection refused/);
-    assert.doesNotMatch(stderr, STACK_TRACE);
-    // After --tx-timeout both are known at once: no response, and all wallets stuck.
-    assert.match(stdout, /^Summary: ended because (the endpoint was lost|no wallet was left)/m);
-    assert.ok(['endpoint_lost', 'no_wallets'].includes(run.end), run.end);
-    assert.equal(run.exitCode, 69);
-    assert.ok(run.counts.verified > 0 && run.counts.timedOut + run.counts.failed + run.counts.abandoned > 0);
-  });
+test('the endpoint of two workers ends: the run ends by itself with exit 69 and a summary', async (t) => {
+  const anvil = await startAnvil({ args: ['--block-time', '0.1'] });
+  const words = '--workers 2 -d 1h --tx-timeout 1s --drain-timeout 1s --request-timeout 1s';
+  const stress = startOf(t, words, { chain: anvil, threads: 5, isAlone: true });
+  await stress.waitFor(INTERVAL_LINE);
+  await anvil.stop();
+  const { run, stdout, stderr } = await stress.end(69);
+  assert.match(stderr, /has not answered for \d+ s|connection refused/);
+  assert.doesNotMatch(stderr, STACK_TRACE);
+  // After --tx-timeout both are known at once: no response, and all wallets stuck.
+  assert.match(stdout, /^Summary: ended because (the endpoint was lost|no wallet was left)/m);
+  assert.ok(['endpoint_lost', 'no_wallets'].includes(run.end), run.end);
+  assert.equal(run.exitCode, 69);
+  assert.ok(run.counts.verified > 0 && run.counts.timedOut + run.counts.failed + run.counts.abandoned > 0);
 });
 
 const WORKER = 'src/core/worker-thread.js';

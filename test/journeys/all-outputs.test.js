@@ -1,6 +1,6 @@
 /** All outputs of one run, read as their readers would: they tell the same story. */
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import { until } from '../helpers/raw-server.js';
 import { assertAgrees, assertNear } from '../helpers/recompute.js';
 import { readRows } from '../helpers/rows.js';
 import { killedBy, runOf, startOf, sumOf } from '../helpers/run-of.js';
-import { temporaryFolder } from '../helpers/temporary.js';
+import { temporaryFile, temporaryFolder } from '../helpers/temporary.js';
 
 /**
  * @import { Metric } from '../helpers/prometheus-page.js'
@@ -263,8 +263,7 @@ describe('outputs that cannot be had', () => {
     await once(server, 'listening');
     t.after(() => server.close());
     const { port } = /** @type {AddressInfo} */ (server.address());
-    const samples = join(temporaryFolder(t), 'samples.csv');
-    writeFileSync(samples, 'from the last time\n');
+    const samples = temporaryFile(t, 'samples.csv', 'from the last time\n');
     const { address } = DEV_WALLETS.deriveChild(55);
     const words = `-t 1 -o 55 --rpc ${chain.url} -d 1s --prometheus ${port} --samples ${samples}`;
     const { code, stdout, stderr } = await runStress(words.split(' '));

@@ -4,14 +4,12 @@
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { anvilFor } from '../helpers/anvil.js';
 import { assertSums, lastOf } from '../helpers/pushed.js';
 import { runOf } from '../helpers/run-of.js';
-import { temporaryFolder } from '../helpers/temporary.js';
+import { temporaryFile } from '../helpers/temporary.js';
 
 /**
  * @import { AddressInfo } from 'node:net'
@@ -54,8 +52,7 @@ const LINE = /^(?:WARN|ERROR): (.*) pushes to http:\/\/127\.0\.0\.1:\d+\/v1\/met
 describe('--push', { concurrency: 2 }, () => {
   test('every counter is that of the run file, with the labels; the secrets are nowhere', async (t) => {
     const { port, taken } = await receiverOf(t);
-    const file = join(temporaryFolder(t), 'headers');
-    writeFileSync(file, '# a comment\nX-Scope-OrgID: tenant-1\n', { mode: 0o600 });
+    const file = temporaryFile(t, 'headers', '# a comment\nX-Scope-OrgID: tenant-1\n', { mode: 0o600 });
     const env = {
       STRESS_PUSH_URL: `http://me:pass-word@127.0.0.1:${port}/api/v1/otlp`,
       STRESS_PUSH_HEADER: 'X-Api-Key: key-of-mine',
@@ -73,14 +70,6 @@ describe('--push', { concurrency: 2 }, () => {
     assertSums(run, lastOf(taken.map(({ text }) => text)), { branch: 'main', pr: '7' });
     assert.deepEqual(run.config.label, ['branch=main', 'pr=7']);
     assert.doesNotMatch(JSON.stringify(run) + stdout, /pass-word|key-of-mine/);
-  });
-
-  test('401: one try for each push, exit code 0, and a line that --quiet does not hide', async (t) => {
-    const { url, asked } = await receiverOf(t, () => ({ status: 401 }));
-    const { stderr } = await runOf(t, `-q -d 1s --push ${url}`, { chain, threads: 2 });
-    const [, count, rest] = LINE.exec(stderr) ?? assert.fail(stderr);
-    assert.equal(count.split(' ')[0], String(asked.length));
-    assert.match(rest, /^that of the final figures too: HTTP 401; credentials are given in STRESS_PUSH_URL/);
   });
 
   test('429, then 200: the figures arrive; a redirect is not followed', async (t) => {

@@ -1,7 +1,6 @@
 /** The run file of real runs, however they ended, and what is printed beside it. */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { linkSync, lstatSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { linkSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,7 +11,7 @@ import { DEV_MNEMONIC } from '../helpers/dev-wallets.js';
 import { serveBetween } from '../helpers/endpoint.js';
 import { assertRunFile, runFileValidator, schemaErrors } from '../helpers/run-file.js';
 import { SECOND_WISH_MS, runOf, startOf } from '../helpers/run-of.js';
-import { temporaryFolder } from '../helpers/temporary.js';
+import { temporaryFile, temporaryFolder } from '../helpers/temporary.js';
 
 /**
  * @import { RunFile } from '../helpers/run-file.js'
@@ -73,9 +72,9 @@ function assertSchemaIsStrict(run) {
 }
 
 describe('the run file', { concurrency: 3 }, () => {
-  test('a run of its full duration, with -v and --explain', async (t) => {
+  test('a run of its full duration', async (t) => {
     const url = new URL(chain.url);
-    const { run, stdout, stderr, out } = await runOf(t, '-d 4s -v --explain', {
+    const { run, stdout, stderr, out } = await runOf(t, '-d 4s', {
       ...{ chain, rpc: `http://somebody:s3cr3t@${url.host}/?apikey=hidden`, threads: 5, offset: 25 },
       env: { STRESS_MNEMONIC: DEV_MNEMONIC, STRESS_FUNDER_KEY: FUNDER_KEY },
     });
@@ -86,8 +85,8 @@ describe('the run file', { concurrency: 3 }, () => {
       assert.equal(run.audit.exact, true);
       assert.ok(run.intervals.length >= 2 && run.window.durationMs >= 4000, `${run.window.durationMs} ms`);
       assert.ok(run.counts.verified > 5, `${run.counts.verified} verified`);
-      const { threads, offset, durationMs, intervalMs, verbose, hdPath } = run.config;
-      assert.deepEqual([threads, offset, durationMs, intervalMs, verbose], [5, 25, 4000, 500, true]);
+      const { threads, offset, durationMs, intervalMs, hdPath } = run.config;
+      assert.deepEqual([threads, offset, durationMs, intervalMs], [5, 25, 4000, 500]);
       assert.equal(hdPath, "m/44'/60'/0'/0");
       const { chainId, embeddedChain, feeMode, node } = run.environment;
       assert.deepEqual([chainId, embeddedChain, feeMode, node], [31337, false, 'eip1559', process.version]);
@@ -103,35 +102,11 @@ describe('the run file', { concurrency: 3 }, () => {
       assert.equal(run.config.rpc, `http://***@${url.host}?***`);
     });
 
-    await t.test('-v prints index, contract and count of each verified increment', () => {
-      const lines = [...stdout.matchAll(/^(\d+) (0x[0-9a-fA-F]{40}) (\d+)$/gm)];
-      assert.equal(lines.length, run.counts.verified);
-      /** @type {Map<number, {contract: string, count: number}>} */
-      const last = new Map();
-      for (const [line, index, contract, count] of lines) {
-        const before = last.get(Number(index)) ?? { contract, count: 0 };
-        assert.equal(contract, before.contract, line);
-        assert.equal(Number(count), before.count + 1, line);
-        last.set(Number(index), { contract, count: Number(count) });
-      }
-      assert.deepEqual([...last.keys()].sort(), [25, 26, 27, 28, 29]);
-      assert.equal(new Set([...last.values()].map(({ contract }) => contract)).size, 5, 'a contract for each wallet');
-    });
-
-    await t.test('--explain prints each definition of the run file after the summary', () => {
-      const [, behind] = stdout.split('\nSummary: ');
-      // Long ones are broken into lines.
-      const lines = behind.replace(/\n {14,}/g, ' ').split('\n');
-      const shown = lines.map((line) => line.trim().split(/ {2,}/).join(': '));
-      for (const [name, text] of Object.entries(run.definitions)) assert.ok(shown.includes(`${name}: ${text}`), name);
-    });
-
     await t.test('the schema takes nothing away from it and nothing more', () => assertSchemaIsStrict(run));
   });
 
   test('a file that is there already is replaced as a whole, and --quiet prints nothing', async (t) => {
-    const out = join(temporaryFolder(t), 'run.json');
-    writeFileSync(out, '{"old": true}\n');
+    const out = temporaryFile(t, 'run.json', '{"old": true}\n');
     // Written in place, the new text would appear under the other name too.
     linkSync(out, `${out}.other-name`);
     const { ino } = statSync(out);
@@ -177,9 +152,9 @@ describe('the run file', { concurrency: 3 }, () => {
     assert.match(stderr, /^Summary: ran for its duration, window \d\.\d s$/m);
   });
 
-  test('interrupted twice in a drain: nothing is verified, no audit, and its reason', async (t) => {
+  test('interrupted twice in a drain, of two workers: nothing is verified, no audit, and its reason', async (t) => {
     const { anvil, miner } = await startMinedChain(t);
-    const words = '--contracts DIR/contracts.json --interval 1m --drain-timeout 1h --tx-timeout 1h';
+    const words = '--workers 2 --contracts DIR/contracts.json --interval 1m --drain-timeout 1h --tx-timeout 1h';
     const stress = startOf(t, words, { chain: anvil, threads: 3 });
     await stress.waitFor(/^Ctrl-C|^3 wallets/m);
     const contracts = join(stress.folder, 'contracts.json');
@@ -192,10 +167,11 @@ describe('the run file', { concurrency: 3 }, () => {
     await stress.waitFor(/^ +\d+\.\d s /m);
     await sleep(SECOND_WISH_MS);
     stress.child.kill('SIGINT');
-    const { run, stdout } = await stress.end(130);
+    const { run, stdout, stderr } = await stress.end(130);
+    assert.equal(stderr, 'ERROR: the audit is incomplete: it could not be made: aborted by the user\n');
     assert.deepEqual([run.end, run.audit, run.counts.abandoned], ['interrupted', null, 3]);
     assert.match(run.unmeasured['/audit'], /\w/);
-    assert.match(stdout, /audit +INCOMPLETE: it could not be made: /);
+    assert.match(stdout, /audit +INCOMPLETE: it could not be made: aborted by the user/);
   });
 
   /** @type {Array<[string, (method: string, params: any[]) => object | null, string]>} */
@@ -217,24 +193,6 @@ describe('the run file', { concurrency: 3 }, () => {
       const { run } = await runOf(t, '-d 300ms', { chain, rpc: url, threads: 1 });
       assert.equal(run.environment[name], null);
     });
-
-  test('of a name that is a link: the file behind it is written', async (t) => {
-    const folder = temporaryFolder(t);
-    const [out, link] = [join(folder, 'run.json'), join(folder, 'latest.json')];
-    writeFileSync(out, 'old');
-    symlinkSync(out, link);
-    await runOf(t, `-d 500ms --quiet --out ${link}`, { chain, threads: 1 });
-    assert.ok(lstatSync(link).isSymbolicLink());
-    assertRunFile(readJson(out));
-  });
-
-  test('a device stays a device: --out /dev/null', async (t) => {
-    const device = join(temporaryFolder(t), 'null');
-    if (spawnSync('mknod', [device, 'c', '1', '3']).status !== 0) return t.skip('only root can make a device');
-    const { code, stderr } = await runOf(t, `-d 500ms --quiet --out ${device}`, { chain, threads: 1, exit: null });
-    assert.ok(code === 0 || code === 73, stderr);
-    assert.ok(lstatSync(device).isCharacterDevice());
-  });
 });
 
 test('a run file of release 0.2 is valid, and is read', async (t) => {

@@ -3,16 +3,14 @@
  * on this machine, and Jobs made from scripts/k8s. One file, because there can be one such cluster at a time.
  */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Mnemonic } from 'ethers';
 import { startGeth } from '../../scripts/nodes/geth.js';
-import { STRESS, cleanEnvironment, exited, readJson, runStress } from '../helpers/cli.js';
+import { exited, readJson, runStress } from '../helpers/cli.js';
 import { BASE, documented, kustomization, onVolume, processesOf, startCluster } from './cluster.js';
 import { readRows } from '../helpers/rows.js';
 import { schemaErrors } from '../helpers/run-file.js';
@@ -96,14 +94,7 @@ async function merge(...args) {
 /** The same from the logs of the pods, as docs/scale-out.md says. @param {...string} args */
 async function mergeLogs(...args) {
   const logs = await cluster.kubectl(['logs', '-l', 'phase=load', '--tail=-1', '--ignore-errors', '--prefix']);
-  const child = spawn(process.execPath, [STRESS, 'merge', '-', '--out', '-', '--quiet', ...args], {
-    env: cleanEnvironment(),
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
-  let stdout = '';
-  child.stdout.setEncoding('utf8').on('data', (text) => (stdout += text));
-  child.stdin.end(logs);
-  const [code] = await once(child, 'close');
+  const { code, stdout } = await runStress(['merge', '-', '--out', '-', '--quiet', ...args], { input: logs });
   return { code, merged: stdout === '' ? null : JSON.parse(stdout) };
 }
 

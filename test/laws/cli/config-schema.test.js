@@ -1,13 +1,13 @@
 /** docs/config.schema.json is generated from the table of options. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import Ajv2020 from 'ajv/dist/2020.js';
-import { readInvocation } from '../../../src/cli/config.js';
 import { ROOT } from '../../helpers/cli.js';
-import { temporaryFolder } from '../../helpers/temporary.js';
+import { temporaryFile } from '../../helpers/temporary.js';
+import { readCommand } from './read.js';
 
 const FILE = join(ROOT, 'docs/config.schema.json');
 const check = new Ajv2020.default({ allowUnionTypes: true }).compile(JSON.parse(readFileSync(FILE, 'utf8')));
@@ -22,11 +22,8 @@ describe('docs/config.schema.json', () => {
   it('takes what the program takes, and the file may name it', async (t) => {
     const config = { $schema: FILE, threads: 5, duration: '3s', threshold: ['p99<2s', 'tps>1'], legacy: true };
     assert.ok(check(config), JSON.stringify(check.errors));
-    const file = join(temporaryFolder(t), 'config.json');
-    writeFileSync(file, JSON.stringify(config));
-    const invocation = await readInvocation(['--config', file], {}, '0.0.0');
-    assert.ok(invocation.kind === 'command');
-    const { load, study, wallets } = invocation.config;
+    const file = temporaryFile(t, 'config.json', config);
+    const { load, study, wallets } = (await readCommand(['--config', file])).config;
     const { threads, durationMs, thresholds, legacy } = { ...load, ...study, ...wallets };
     assert.deepEqual([threads, durationMs, thresholds.length, legacy], [5, 3000, 2, true]);
   });
@@ -41,10 +38,8 @@ describe('docs/config.schema.json', () => {
   it('takes the files of an option that takes several', async (t) => {
     const config = { with: ['b,1.json', 'c.json'] };
     assert.ok(check(config));
-    const file = join(temporaryFolder(t), 'config.json');
-    writeFileSync(file, JSON.stringify(config));
-    const invocation = await readInvocation(['compare', 'a.json', '--config', file], {}, '0.0.0');
-    assert.ok(invocation.kind === 'command');
-    assert.deepEqual(invocation.config.study.candidates, ['b,1.json', 'c.json']);
+    const file = temporaryFile(t, 'config.json', config);
+    const { config: read } = await readCommand(['compare', 'a.json', '--config', file]);
+    assert.deepEqual(read.study.candidates, ['b,1.json', 'c.json']);
   });
 });

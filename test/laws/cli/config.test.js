@@ -8,7 +8,8 @@ import { textOf } from '../../../src/cli/help.js';
 import { COMMANDS, OPTIONS, optionsOf } from '../../../src/cli/options.js';
 import { caught } from '../../helpers/caught.js';
 import { equalBy } from '../../helpers/equal-by.js';
-import { temporaryFolder } from '../../helpers/temporary.js';
+import { temporaryFile, temporaryFolder } from '../../helpers/temporary.js';
+import { flat, readCommand as read } from './read.js';
 
 /** @import { TestContext } from 'node:test' */
 
@@ -18,20 +19,10 @@ const MNEMONIC = 'legal winner thank year wave sausage worth useful legal winner
 /** @param {string} line words with nothing to quote in them */
 const words = (line) => line.split(' ').filter((word) => word !== '');
 
-/** @param {string | string[]} argv @param {NodeJS.ProcessEnv} [env] */
-async function read(argv, env = {}) {
-  const invocation = await readInvocation(typeof argv === 'string' ? words(argv) : argv, env, '1.2.3');
-  if (invocation.kind !== 'command') assert.fail(`it is a text: ${invocation.text}`);
-  return invocation;
-}
-
 /** @param {string | string[]} argv @param {NodeJS.ProcessEnv} [env] @returns {Promise<Error & {exitCode: number}>} */
 function refused(argv, env) {
   return caught(() => read(argv, env));
 }
-
-/** All members. @param {object} config @returns {Record<string, unknown>} */
-const flat = (config) => Object.assign({}, ...Object.values(config));
 
 /** With --print-config. @param {string} line @param {NodeJS.ProcessEnv} [env] */
 async function printed(line, env = {}) {
@@ -47,9 +38,7 @@ function helpOf(line) {
 
 /** @param {TestContext} t @param {unknown} json */
 function configFile(t, json) {
-  const file = join(temporaryFolder(t), 'config.json');
-  writeFileSync(file, typeof json === 'string' ? json : JSON.stringify(json));
-  return file;
+  return temporaryFile(t, 'config.json', json);
 }
 
 describe('readInvocation(): values', () => {
@@ -459,8 +448,7 @@ describe('readInvocation(): files', () => {
   });
 
   it('takes one file twice where it is only read', async (t) => {
-    const run = join(temporaryFolder(t), 'run.json');
-    writeFileSync(run, '{}');
+    const run = temporaryFile(t, 'run.json', '{}');
     const { config } = await read(['compare', run, '--with', run]);
     assert.deepEqual(config.study.candidates, [run]);
   });

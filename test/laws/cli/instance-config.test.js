@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { readInvocation } from '../../../src/cli/config.js';
 import { InputError } from '../../../src/errors.js';
 import { caught } from '../../helpers/caught.js';
-import { temporaryFolder } from '../../helpers/temporary.js';
+import { temporaryFile } from '../../helpers/temporary.js';
+import { flat, readCommand } from './read.js';
 
 const NOW_MS = Date.UTC(2030, 0, 1);
 const URL_AND_CHAIN = '--rpc http://127.0.0.1:1 --chain-id 1337';
@@ -14,11 +13,7 @@ const POD = Object.freeze({ JOB_COMPLETION_INDEX: '3' });
 const GANG = Object.freeze({ SLURM_JOB_ID: '7', SLURM_PROCID: '1', SLURM_NTASKS: '2', SLURM_STEP_ID: '0' });
 
 /** @param {string} line @param {NodeJS.ProcessEnv} [env] */
-async function read(line, env = {}) {
-  const invocation = await readInvocation(line.split(' '), env, '1.2.3', { nowMs: NOW_MS });
-  if (invocation.kind !== 'command') assert.fail(`it is a text: ${invocation.text}`);
-  return invocation.config;
-}
+const read = async (line, env) => (await readCommand(line, env, { nowMs: NOW_MS })).config;
 
 describe('readInvocation(): one of several instances', () => {
   const FUNDER = { STRESS_FUNDER_KEY: '1a'.repeat(32) };
@@ -49,15 +44,19 @@ describe('readInvocation(): one of several instances', () => {
   for (const [line, env, expected] of table)
     it(`${line} ${Object.keys(env)}`, async () => {
       const config = /** @type {any} */ (await read(line, env));
-      const flat = Object.assign({}, ...Object.values(config));
-      for (const [key, value] of Object.entries(expected)) assert.deepEqual(flat[key], value, key);
+      const values = flat(config);
+      for (const [key, value] of Object.entries(expected)) assert.deepEqual(values[key], value, key);
       if (line.startsWith('sweep'))
         assert.equal(config.study.env.STRESS_INSTANCES, undefined, 'its runs are not either');
     });
 
   it('from the config file', async (t) => {
-    const file = join(temporaryFolder(t), 'config.json');
-    writeFileSync(file, JSON.stringify({ instances: 4, 'run-id': 'a.b', results: 'x', 'start-timeout': '1m' }));
+    const file = temporaryFile(t, 'config.json', {
+      instances: 4,
+      'run-id': 'a.b',
+      results: 'x',
+      'start-timeout': '1m',
+    });
     const { instance, wallets } = await read(`-t 50 ${URL_AND_CHAIN} --config ${file}`, POD);
     const { instances, runId, results, startTimeoutMs } = instance;
     assert.deepEqual([wallets.offset, instances, runId, results, startTimeoutMs], [150, 4, 'a.b', 'x', 60_000]);

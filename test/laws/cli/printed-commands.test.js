@@ -4,12 +4,12 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
-import { readInvocation } from '../../../src/cli/config.js';
 import { answerTable } from '../../../src/outputs/run-facts.js';
 import { howItWasMade } from '../../../src/studies/sweep-text.js';
 import { runFileOf } from '../../helpers/samples.js';
 import { sweepOf } from '../../helpers/sweep-file.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
+import { readCommand } from './read.js';
 
 /** @import { Config } from '../../../src/contracts/load.d.ts' */
 
@@ -59,10 +59,7 @@ const INSTANCES = [
 ].map((words) => ['--rpc', URL_, '--chain-id', '31337', ...words]);
 
 /** @param {string[]} argv */
-async function read(argv) {
-  const invocation = await readInvocation(argv, {}, '1.2.3', { hasUsualConfig: false });
-  return invocation.kind === 'command' ? invocation : assert.fail(invocation.text);
-}
+const read = (argv) => readCommand(argv, {}, { hasUsualConfig: false });
 
 /** Parses a printed command as a shell and stress do. @param {string} command */
 function readPrinted(command) {

@@ -1,20 +1,14 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { readInvocation } from '../../../src/cli/config.js';
 import { UsageError } from '../../../src/errors.js';
 import { caught } from '../../helpers/caught.js';
-import { temporaryFolder } from '../../helpers/temporary.js';
+import { temporaryFile } from '../../helpers/temporary.js';
+import { readCommand } from './read.js';
 
 const MNEMONIC = 'legal winner thank year wave sausage worth useful legal winner thank yellow';
 
-/** @param {string} line words with nothing to quote in them @param {NodeJS.ProcessEnv} [env] */
-async function read(line, env = {}) {
-  const invocation = await readInvocation(line.split(' '), env, '1.2.3');
-  if (invocation.kind !== 'command') assert.fail(`it is a text: ${invocation.text}`);
-  return invocation.config;
-}
+/** @param {string} line @param {NodeJS.ProcessEnv} [env] */
+const read = async (line, env) => (await readCommand(line, env)).config;
 
 /** @param {string} line @param {NodeJS.ProcessEnv} [env] @returns {Promise<string>} */
 async function refusal(line, env) {
@@ -25,8 +19,7 @@ async function refusal(line, env) {
 
 describe('config.study of stress sweep', () => {
   it('has the axes in the order of the options, wherever they come from', async (t) => {
-    const file = join(temporaryFolder(t), 'config.json');
-    writeFileSync(file, JSON.stringify({ rate: '100..120/10', connections: '1,2' }));
+    const file = temporaryFile(t, 'config.json', { rate: '100..120/10', connections: '1,2' });
     const { study } = await read(`sweep -d 1s --connections 4,8 --config ${file}`, { STRESS_THREADS: '5,10' });
     assert.deepEqual(study.axes, [
       { name: 'threads', values: ['5', '10'] },

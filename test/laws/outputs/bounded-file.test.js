@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { gunzipSync, constants as zlib } from 'node:zlib';
 import { BoundedFile } from '../../../src/outputs/bounded-file.js';
-import { temporaryFolder } from '../../helpers/temporary.js';
+import { temporaryFile, temporaryFolder } from '../../helpers/temporary.js';
 
 /** @import { TestContext } from 'node:test' */
 
@@ -44,8 +44,7 @@ describe('BoundedFile', () => {
   });
 
   it('existing content stays until the load begins', async (t) => {
-    const path = join(temporaryFolder(t), 'lines');
-    writeFileSync(path, 'from the last time, longer than what comes\n');
+    const path = temporaryFile(t, 'lines', 'from the last time, longer than what comes\n');
     const never = new BoundedFile(path);
     await never.members.open();
     await never.close();

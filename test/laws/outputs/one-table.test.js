@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Readable } from 'node:stream';
 import { runMarkdown, resultMarkdown } from '../../../src/outputs/markdown.js';
-import { summaryText } from '../../../src/outputs/summary.js';
+import { runTables, summaryText } from '../../../src/outputs/summary.js';
 import { resultText } from '../../../src/outputs/table.js';
 import { renderCompare } from '../../../src/report/compare-page.js';
 import { runPage } from '../../../src/report/run-page.js';
@@ -23,9 +23,9 @@ import { runOf, sidesOf } from '../studies/runs.js';
 /**
  * @import { RunFile } from '../../../src/contracts/run-file.d.ts'
  * @import { SweepFile } from '../../../src/contracts/study.d.ts'
+ * @import { Table } from '../../../src/outputs/table.js'
  *
- * @typedef {{title: string, lines: string[][], notes: string[]}} Found lines: the names of columns, if there are any, and the rows
- * @typedef {{text: string, markdown: string, page: string}} Rendered
+ * @typedef {{tables: readonly Table[], text: string, markdown: string, page: string}} Rendered
  */
 
 /** Tables that only pages have. */
@@ -38,104 +38,63 @@ const OF_PAGES = [
   'How it was made',
 ];
 
+/** A rendering as words, with one space between two. @param {string} text */
+const wordsOf = (text) => text.replace(/\s+/g, ' ');
+
 /** @param {string} html */
 function plain(html) {
-  const text = html.replace(/<[^>]*>/g, '').replace(/\s+/g, ' ');
+  const text = html.replace(/<svg[^]*?<\/svg>/g, '').replace(/<\/t[dhr]>/g, ' ');
   const named = { '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'", '&amp;': '&' };
-  return text.replace(/&[^;]+;/g, (entity) => named[/** @type {keyof typeof named} */ (entity)]).trim();
+  const entity = (/** @type {string} */ one) => named[/** @type {keyof typeof named} */ (one)];
+  return wordsOf(text.replace(/<[^>]*>|[✓✗] /g, '').replace(/&[^;]+;/g, entity));
 }
 
-/** @param {string} page @returns {Found[]} */
-function tablesOfPage(page) {
+const BORDER = /^\|(?: ---:? \|| ---: \|)+\n/gm;
+
+/** @param {string} markdown */
+function unmarked(markdown) {
+  const cells = markdown.replace(BORDER, '').replace(/(^|(?<!\\) )\|(?= |$)/gm, ' ');
+  return wordsOf(cells.replace(/\\([\\|*_`<[\]])/g, '$1'));
+}
+
+/** Each has the tables, and of each its names of columns, its rows and its notes in their order. @param {Rendered} rendered @param {string[]} titles */
+function assertSame({ tables, text, markdown, page }, titles) {
+  assert.deepEqual(tables.map(({ title }) => title).sort(), [...titles].sort());
+  assert.equal(markdown.match(BORDER)?.length, titles.length);
   const parts = page.split('aria-label="Table: ').slice(1);
-  return parts.flatMap((part) => {
-    const title = plain(part.slice(0, part.indexOf('"')));
-    if (OF_PAGES.includes(title)) return [];
-    const [table, rest] = part.split('</table>');
-    const lines = [...table.matchAll(/<tr>([^]*?)<\/tr>/g)].map(([, row]) =>
-      [...row.matchAll(/<t[hd][^>]*>([^]*?)<\/t[hd]>/g)]
-        .map(([, cell]) => plain(cell).replace(/^[✓✗] /, ''))
-        .filter((_, i, all) => i < all.length - 1 || !row.includes('<svg')),
+  const onPage = parts.map((part) => plain(part.slice(0, part.indexOf('"'))));
+  assert.deepEqual(onPage.filter((title) => !OF_PAGES.includes(title)).sort(), [...titles].sort());
+  for (const { title, columns, rows, notes } of tables) {
+    assert.ok(
+      [`**${title}**\n`, `\n| ${title} |`].some((words) => markdown.includes(words)),
+      title,
     );
-    // The picture of a comparison has no words, and its page has the result first.
-    if (lines[0].at(-1) === 'picture') {
-      lines[0].pop();
-      for (const cells of lines) cells.push(...cells.splice(1, 1));
+    const streams = { text: wordsOf(text), markdown: unmarked(markdown), page: plain(parts[onPage.indexOf(title)]) };
+    for (const [name, stream] of Object.entries(streams)) {
+      let at = name === 'page' ? 0 : Math.max(0, stream.indexOf(title));
+      // The picture of a comparison has no words, and its page has the result first.
+      const isMoved = name === 'page' && title === 'Changes';
+      for (const [first = '', ...others] of [['', ...columns.slice(1)], ...rows, ...notes.map((words) => [words])]) {
+        const cells =
+          isMoved && others.length > 0 ? [first, others.at(-1), ...others.slice(0, -1)] : [first, ...others];
+        const line = wordsOf(cells.join(' ')).trim();
+        at = stream.indexOf(line, at);
+        assert.ok(at >= 0, `${title}: ${line} is in its place in the ${name}:\n${stream}`);
+      }
     }
-    const notes = [...rest.split(/<\/(?:section|details)>/)[0].matchAll(/<p class="note"[^>]*>([^]*?)<\/p>/g)];
-    return { title, lines, notes: notes.map(([, words]) => plain(words)).filter((words) => !PICTURE.test(words)) };
-  });
-}
-
-const PICTURE = /^In the picture right of the line/;
-
-/** @param {string} markdown @returns {Found[]} */
-function tablesOfMarkdown(markdown) {
-  const unescaped = (/** @type {string} */ text) => text.replace(/\\([\\|*_`<[\]])/g, '$1');
-  const blocks = markdown.trim().split('\n\n');
-  return blocks.flatMap((block, i) => {
-    if (!block.startsWith('| ')) return [];
-    const [head, , ...rows] = block.split('\n').map((line) => {
-      const cells = line.slice(2, -2).split(/(?<!\\) \| /);
-      return cells.map((cell) => unescaped(cell).trim());
-    });
-    const above = /^\*\*(.*)\*\*$/.exec(blocks[i - 1])?.[1];
-    const isTitled = above !== undefined && i > 1;
-    const title = isTitled ? unescaped(above) : head[0];
-    const names = isTitled ? head : ['', ...head.slice(1)];
-    // The last block is the title of the result.
-    const below = blocks.slice(i + 1, -1);
-    const end = below.findIndex((other) => /^([|-] |\*\*)/.test(other));
-    const notes = end < 0 ? below : below.slice(0, end);
-    return {
-      title,
-      lines: names.every((name) => name === '') ? rows : [names, ...rows],
-      notes: notes.map(unescaped),
-    };
-  });
-}
-
-/** The lines of a text as cells; lines that were broken are whole again. @param {string} text */
-function linesOfText(text) {
-  const whole = text.replace(/\n {14,}(?=\S)(?!.* {2})/g, ' ');
-  return whole.split('\n').map((line) => line.trim().split(/ {2,}/));
-}
-
-/** @param {string[]} cells */
-const filled = (cells) => cells.map((cell) => cell.trim()).filter((cell) => cell !== '');
-
-/** @param {Rendered} rendered @param {string[]} titles */
-function assertSame({ text, markdown, page }, titles) {
-  const [ofMarkdown, ofPage] = [tablesOfMarkdown(markdown), tablesOfPage(page)];
-  const byTitle = (/** @type {Found[]} */ tables) => Object.fromEntries(tables.map((table) => [table.title, table]));
-  const lines = linesOfText(text).map((cells) => cells.join('\n'));
-  assert.deepEqual(Object.keys(byTitle(ofMarkdown)).sort(), [...titles].sort());
-  assert.equal(ofMarkdown.length, titles.length);
-  assert.deepEqual(byTitle(ofPage), byTitle(ofMarkdown));
-  for (const { title, lines: rows, notes } of ofMarkdown) {
-    const isNamed = rows[0][0] !== '';
-    const wanted = [
-      ...rows.map((cells, i) => (i === 0 && !isNamed ? [title, ...cells.slice(1)] : cells)).map(filled),
-      ...notes.map((words) => [words]),
-    ];
-    const first = lines.indexOf(wanted[0].join('\n'));
-    assert.ok(first >= 0, `${title}: ${wanted[0].join(' | ')} is in\n${text}`);
-    assert.deepEqual(
-      lines.slice(first, first + wanted.length),
-      wanted.map((cells) => cells.join('\n')),
-      title,
-    );
   }
 }
 
 /** @param {RunFile} run @returns {Rendered} */
 function ofRun(run) {
-  return { text: summaryText(run, false), markdown: runMarkdown(run), page: runPage(run) };
+  return { tables: runTables(run), text: summaryText(run, false), markdown: runMarkdown(run), page: runPage(run) };
 }
 
 /** @param {SweepFile} sweep @returns {Rendered} */
 function ofSweep(sweep) {
-  return { text: resultText(sweepResult(sweep)), markdown: sweepMarkdown(sweep), page: renderSweep(sweep) };
+  const result = sweepResult(sweep);
+  const [text, markdown] = [resultText(result), sweepMarkdown(sweep)];
+  return { tables: result.tables, text, markdown, page: renderSweep(sweep) };
 }
 
 /** @param {number} tps @param {number} us */
@@ -177,8 +136,14 @@ describe('the same tables on the terminal, in Markdown and on the page', () => {
     }));
     const comparison = compare(base, candidate, { ...options, failIf: [parseFailIf('tps<-10%')] });
     const result = compareResult(comparison);
-    const rendered = { text: resultText(result), markdown: resultMarkdown(result), page: renderCompare(comparison) };
-    assertSame(rendered, ['The two sides', 'Changes', 'Speed-ups', 'Conditions']);
+    const { tables } = result;
+    const page = renderCompare(comparison);
+    assertSame({ tables, text: resultText(result), markdown: resultMarkdown(result), page }, [
+      'The two sides',
+      'Changes',
+      'Speed-ups',
+      'Conditions',
+    ]);
   });
 
   it('of a sweep, in a line and in a grid', () => {

@@ -32,15 +32,7 @@ function textOutput(given = {}) {
   return { output, text: () => text, lines: () => text.split('\n').slice(0, -1) };
 }
 
-const COUNTS = Object.freeze({
-  scheduled: 0,
-  dropped: 0,
-  started: 0,
-  verified: 0,
-  failed: 0,
-  timedOut: 0,
-  abandoned: 0,
-});
+const COUNTS = Object.freeze(rowOf().counts);
 
 describe('the text output: intervals', () => {
   it('are those which are kept: a header and a line for each, of transactions and of plain calls', () => {

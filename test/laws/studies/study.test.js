@@ -6,7 +6,7 @@ import { describe, it } from 'node:test';
 import { OutputError } from '../../../src/errors.js';
 import { LOCK, inFolder, runStudy } from '../../../src/studies/study.js';
 import { caught } from '../../helpers/caught.js';
-import { temporaryFolder } from '../../helpers/temporary.js';
+import { temporaryFile, temporaryFolder } from '../../helpers/temporary.js';
 import { runOf } from './runs.js';
 import { studied } from './study.js';
 
@@ -53,8 +53,7 @@ describe('inFolder()', () => {
   });
 
   it('needs a folder', async (t) => {
-    const file = join(temporaryFolder(t), 'file');
-    writeFileSync(file, '');
+    const file = temporaryFile(t, 'file', '');
     for (const folder of [file, join(file, 'below')]) {
       await assert.rejects(async () => inFolder(folder, 'cells', async () => 1), {
         name: 'OutputError',

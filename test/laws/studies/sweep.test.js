@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { Distribution } from '../../../src/stats/histogram.js';
@@ -11,7 +11,7 @@ import { sweep } from '../../../src/studies/sweep.js';
 import { equalBy } from '../../helpers/equal-by.js';
 import { runFileOf } from '../../helpers/samples.js';
 import { sweepOf } from '../../helpers/sweep-file.js';
-import { temporaryFolder } from '../../helpers/temporary.js';
+import { temporaryFile, temporaryFolder } from '../../helpers/temporary.js';
 import { ENVIRONMENT, runOf } from './runs.js';
 import { studied } from './study.js';
 
@@ -283,8 +283,7 @@ describe('files of studies', () => {
   ];
   for (const [name, json, words] of table)
     it(`are refused: ${name}`, async (t) => {
-      const file = join(temporaryFolder(t), 'sweep.json');
-      writeFileSync(file, typeof json === 'string' ? json : JSON.stringify(json));
+      const file = temporaryFile(t, 'sweep.json', json);
       await assert.rejects(async () => (await reader('sweep'))(file), { name: 'InputError', message: words });
       if (name === 'a sweep of a newer version')
         await assert.rejects(async () => (await reader('run'))(file), { message: /is no run file of this version/ });

@@ -1,22 +1,16 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, it } from 'node:test';
 import { CALL_PRESETS, readCalls } from '../../../src/workloads/calls-file.js';
 import { equalBy } from '../../helpers/equal-by.js';
-import { temporaryFolder } from '../../helpers/temporary.js';
+import { temporaryFile } from '../../helpers/temporary.js';
 
 /** @import { TestContext } from 'node:test' */
 
 const SCHEMA = 'evm-stress/calls@1';
 
 /** @param {TestContext} t @param {unknown} content */
-function fileOf(t, content) {
-  const file = join(temporaryFolder(t), 'calls.json');
-  writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));
-  return file;
-}
+const fileOf = (t, content) => temporaryFile(t, 'calls.json', content);
 
 describe('a calls file', () => {
   it('gives its calls, with what is not said', async (t) => {

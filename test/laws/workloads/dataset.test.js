@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { InputError } from '../../../src/errors.js';
 import { checkSameChain, readDataSet } from '../../../src/workloads/logs.js';
-import { temporaryFolder } from '../../helpers/temporary.js';
+import { temporaryFile, temporaryFolder } from '../../helpers/temporary.js';
 
 const HASH = `0x${'ab'.repeat(32)}`;
 const SET = Object.freeze({
@@ -42,8 +42,7 @@ describe('a data set', () => {
   ];
   for (const [name, json] of rows) {
     it(`refuses ${name}`, (t) => {
-      const file = join(temporaryFolder(t), 'logs.json');
-      writeFileSync(file, JSON.stringify(json));
+      const file = temporaryFile(t, 'logs.json', json);
       assertRefused(() => readDataSet(file), / is not a data set \(schema evm-stress\/logs@2\): give a file that /);
     });
   }

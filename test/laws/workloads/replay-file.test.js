@@ -1,22 +1,17 @@
 import assert from 'node:assert/strict';
 import { appendFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { BATCH } from '../../../src/chain/rpc.js';
 import { randomNumbers } from '../../../src/random.js';
 import { checkReplayFile, isReplayFile, openReplay } from '../../../src/workloads/replay-file.js';
-import { temporaryFolder } from '../../helpers/temporary.js';
+import { temporaryFile, temporaryFolder } from '../../helpers/temporary.js';
 
 /** @import { TestContext } from 'node:test' */
 
 /** @param {TestContext} t @param {string | Buffer} text */
-function fileOf(t, text) {
-  const file = join(temporaryFolder(t), 'traffic.ndjson');
-  writeFileSync(file, text);
-  return file;
-}
+const fileOf = (t, text) => temporaryFile(t, 'traffic.ndjson', text);
 
 const IN_ORDER = { allowWrites: false, random: null };
 

@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { BATCH } from '../../../src/chain/rpc.js';
 import { RpcError } from '../../../src/errors.js';
@@ -9,7 +7,7 @@ import { createWorkload } from '../../../src/workloads/index.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 import { hash32 } from '../../helpers/samples.js';
-import { temporaryFolder } from '../../helpers/temporary.js';
+import { temporaryFile } from '../../helpers/temporary.js';
 
 /**
  * @import { TestContext } from 'node:test'
@@ -29,8 +27,7 @@ function node(head, handlers = {}) {
  * @param {{order?: string, other?: ReturnType<typeof node>, state?: object}} [options]
  */
 async function replayOf(t, lines, { order, other, state } = {}) {
-  const file = join(temporaryFolder(t), 'traffic.ndjson');
-  writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  const file = temporaryFile(t, 'traffic.ndjson', lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
   const clock = createFakeClock();
   const settings = {
     calls: file,
