@@ -43,6 +43,7 @@ export function helpText(command, { all = false, isBrief = false, columns = WIDT
   const headings = [...new Set(options.map(({ heading }) => heading))];
   const name = command === 'run' ? '' : ` ${command}`;
   const hidden = own.length - options.length;
+  const commands = COMMAND_NAMES.map((name) => entry(`  stress ${name}`, COMMANDS[name].help, width));
   const sections = all
     ? headings.map((heading) => ({ title: heading, options: options.filter((one) => one.heading === heading) }))
     : [{ title: hidden === 0 ? 'Options' : 'Usual options', options }];
@@ -50,7 +51,7 @@ export function helpText(command, { all = false, isBrief = false, columns = WIDT
     `Usage: stress${name} ${usage}`,
     filled(`${help[0].toUpperCase()}${help.slice(1)}${help.endsWith('.') ? '' : '.'}`, width).join('\n'),
     ...(examples.length === 0 ? [] : [['Examples:', ...examples.map((words) => `  stress ${words}`)].join('\n')]),
-    ...(command === 'run' ? [['Commands:', ...commandLines(width)].join('\n')] : []),
+    ...(command === 'run' ? [['Commands:', ...commands].join('\n')] : []),
     ...(isBrief ? [] : sections).map(({ title, options: shown }) =>
       [`${title}:`, ...shown.map((one) => optionLines(one, width))].join('\n'),
     ),
@@ -67,11 +68,6 @@ function epilogue(name, hidden) {
 /** Options that a command has for itself are usual ones of it. @param {Option} option @param {Command} command */
 function isUsual({ usual = false, commands }, command) {
   return usual || (command !== 'run' && !commands.includes('run') && commands.length > 0);
-}
-
-/** @param {number} width @returns {string[]} */
-function commandLines(width) {
-  return COMMAND_NAMES.map((name) => entry(`  stress ${name}`, COMMANDS[name].help, width));
 }
 
 /** The permitted values of an option, its default and other names, in the words of --help. @param {Option} option @returns {string[]} */

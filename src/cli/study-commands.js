@@ -5,7 +5,7 @@ import { EXIT, InputError, UsageError, displayName, worstExit } from '../errors.
 import { checkWritable, writeFileAtomically } from '../files.js';
 import { printable } from '../text.js';
 import { percentText } from '../outputs/format.js';
-import { suiteText } from '../outputs/junit.js';
+import { failure, suiteText } from '../outputs/junit.js';
 import { resultMarkdown, runMarkdown, writeMarkdown } from '../outputs/markdown.js';
 import { say, stderr, stdout, streamForPeople } from '../outputs/streams.js';
 import { summaryText } from '../outputs/summary.js';
@@ -232,28 +232,21 @@ function compareJunit({ failIf, verdict, startedAt, endedAt, leftOut = [] }) {
   const judged = failIf.map(({ expression, passed, why, change }) => ({
     group: 'fail-if',
     name: expression,
-    trouble: passed ? null : { kind: /** @type {const} */ ('failure'), words: `${why}; ${verdict.sentence}` },
+    trouble: passed ? null : failure(`${why}; ${verdict.sentence}`),
     output: `${change === null ? '' : `${percentText(change)} (${expression}): `}${why}`,
   }));
   const seconds = (Date.parse(endedAt) - Date.parse(startedAt)) / 1000;
-  const trouble =
-    leftOut.length === 0
-      ? null
-      : { kind: /** @type {const} */ ('failure'), words: `pairs left out: ${leftOut.join()}` };
+  const trouble = leftOut.length === 0 ? null : failure(`pairs left out: ${leftOut.join()}`);
   return suiteText([...judged, { group: 'comparison', name: verdict.sentence, trouble }], { startedAt, seconds });
 }
 
 /** What a study that makes runs is given from outside. @param {Config} config @param {RunContext} context @returns {Parts} */
-function partsOf({ outputs, study: { env: given } }, { clock, stop, log, version, onProgress }) {
+function partsOf({ outputs, study: { env: given } }, context) {
   return {
-    clock,
-    stop,
-    log,
-    version,
-    onProgress,
+    ...context,
     say: (line) => say(outputs, line),
     // The runs have all options of the study already.
-    checkCell: (args, env) => readInvocation([...args, '--config=none'], env, version),
+    checkCell: (args, env) => readInvocation([...args, '--config=none'], env, context.version),
     env: Object.fromEntries(Object.entries(given).filter(([name]) => !VARIABLES.includes(name))),
   };
 }

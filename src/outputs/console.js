@@ -104,32 +104,23 @@ class IntervalTable {
   /** @param {Record<string, string>} figures @param {boolean} isPlain @param {number} room @returns {{head: string | null, cells: string}} head: before the row */
   add(figures, isPlain, room) {
     const columns = fitting(allColumns(isPlain), room);
-    const titles = lineOf(
-      columns.map(([, title]) => title),
-      columns,
-      room,
-    );
+    const titles = lineOf(columns, room, ([, title]) => title);
     const isHeadDue = this.#rows % HEADER_EVERY === 0 || titles !== this.#titles;
     this.#titles = titles;
     this.#rows += 1;
-    const cells = lineOf(
-      columns.map(([key]) => figures[key]),
-      columns,
-      room,
-    );
-    return { head: isHeadDue ? titles : null, cells };
+    return { head: isHeadDue ? titles : null, cells: lineOf(columns, room, ([key]) => figures[key]) };
   }
 }
 
-/** @param {readonly string[]} texts @param {readonly Column[]} columns @param {number} room */
-function lineOf(texts, columns, room) {
-  if (room === Infinity) return texts.map((text, i) => text.padStart(columns[i][2])).join(' ');
+/** @param {readonly Column[]} columns @param {number} room @param {(column: Column) => string} textOf */
+function lineOf(columns, room, textOf) {
+  if (room === Infinity) return columns.map((column) => textOf(column).padStart(column[2])).join(' ');
   // A text that is too wide takes the blanks before the next ones, so that the line does not wrap.
   let [line, end] = ['', -1];
-  for (const [i, text] of texts.entries()) {
-    end += columns[i][2] + 1;
-    if (i > 0) line += ' ';
-    line += text.padStart(end - line.length);
+  for (const column of columns) {
+    end += column[2] + 1;
+    if (line !== '') line += ' ';
+    line += textOf(column).padStart(end - line.length);
   }
   return line.slice(0, room);
 }

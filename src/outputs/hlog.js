@@ -30,9 +30,8 @@ export function createHlogOutput(options) {
     begin: ({ startedAtMs }) => {
       file.begin('');
       writer.outputLogFormatVersion();
-      writer.outputComment(
-        `[StartTime: ${(startedAtMs / 1000).toFixed(3)} (seconds since epoch), ${iso(startedAtMs)}]`,
-      );
+      const time = new Date(startedAtMs).toISOString();
+      writer.outputComment(`[StartTime: ${(startedAtMs / 1000).toFixed(3)} (seconds since epoch), ${time}]`);
       writer.outputLegend();
     },
     interval: (row, { stages }) => {
@@ -41,11 +40,6 @@ export function createHlogOutput(options) {
       file.cut();
     },
   };
-}
-
-/** @param {number} atMs */
-function iso(atMs) {
-  return new Date(atMs).toISOString();
 }
 
 /** @param {DistributionJson} distribution @param {string} tag */

@@ -101,7 +101,7 @@ function runTrouble(run) {
 }
 
 /** @param {string} words @returns {Trouble} */
-function failure(words) {
+export function failure(words) {
   return { kind: 'failure', words };
 }
 

@@ -71,36 +71,38 @@ function gaugeOfRun(name, help, read) {
   return { name, type: 'gauge', help, values: (state) => one(read(state), {}) };
 }
 
+const RULES = rulesIn(INTERVALS);
+
+const PAGES = new Map(RULES.flatMap(({ page }) => (page === undefined ? [] : [[page.family, page]])));
+
 /** Those of the run as a whole, and of each figure of the intervals. @type {readonly Family[]} */
 export const FAMILIES = Object.freeze([
   { name: 'stress_info', type: 'gauge', help: 'What the run is', values: ({ info }) => one(1, info) },
   gaugeOfRun('stress_instances', 'How many instances the run has (--instances)', ({ instances }) => instances),
-  gaugeOfRun('stress_load_begun', '0 before the load, while the run is set up, then 1', ({ startedAtMs }) =>
-    startedAtMs === null ? 0 : 1,
+  gaugeOfRun('stress_load_begun', '0 before the load, while the run is set up, then 1', (state) =>
+    Number(state.startedAtMs !== null),
   ),
-  gaugeOfRun('stress_load_start_time_seconds', 'Time of day at which the load began', ({ startedAtMs }) => {
-    return startedAtMs === null ? null : startedAtMs / 1000;
-  }),
+  gaugeOfRun(
+    'stress_load_start_time_seconds',
+    'Time of day at which the load began',
+    ({ startedAtMs: ms }) => ms && ms / 1000,
+  ),
   gaugeOfRun('stress_run_tps', 'Verified operations per second of the window so far', ({ runTps }) => runTps),
-  ...[...new Map(pagesOf(INTERVALS).map((page) => [page.family, page])).values()].map(({ family, type, help }) => {
+  ...[...PAGES.values()].map(({ family, type, help }) => {
     const values = (/** @type {PrometheusState} */ { sum, row }) => valuesOf(family, INTERVALS, { sum, row });
     return { name: family, type, help: `${help} (changes at each interval)`, values };
   }),
 ]);
 
-/** @param {Rule} rule @returns {Page[]} */
-function pagesOf({ page, each, members = {} }) {
-  const parts = [...Object.values(members), ...(each === undefined ? [] : [each])];
-  return [...(page === undefined ? [] : [page]), ...parts.flatMap(pagesOf)];
-}
-
 /** Names of the labels that tell series of a family apart. */
-export const LABEL_NAMES = Object.freeze([...new Set(labelNamesOf(INTERVALS))]);
+export const LABEL_NAMES = Object.freeze([
+  ...new Set(RULES.flatMap(({ page, tag = [] }) => [...Object.keys(page?.labels ?? {}), tag].flat())),
+]);
 
-/** @param {Rule} rule @returns {string[]} */
-function labelNamesOf({ page, tag, each, members = {} }) {
-  const parts = [...Object.values(members), ...(each === undefined ? [] : [each])];
-  return [...Object.keys(page?.labels ?? {}), ...(tag === undefined ? [] : [tag]), ...parts.flatMap(labelNamesOf)];
+/** A rule and all rules in it. @param {Rule} rule @returns {Rule[]} */
+function rulesIn(rule) {
+  const { each = [], members = {} } = rule;
+  return [rule, ...[...Object.values(members), each].flat().flatMap(rulesIn)];
 }
 
 /**

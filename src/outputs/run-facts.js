@@ -45,10 +45,7 @@ export function mergeTable({ merged }) {
         return `instance ${index}, attempt ${attempt}: no figure has its ${counted(verified, 'verified operation')}`;
       }),
     ),
-    ...labelled(
-      'damaged',
-      listed(damaged, ({ name, why }) => `${name}: ${why}`),
-    ),
+    ...listed(damaged, ({ name, why }) => `${name}: ${why}`).map((words) => ['damaged', words]),
     ...labelled('unresolved', listed(unresolved, unresolvedText)),
   ];
   const covers =
@@ -384,17 +381,10 @@ export function consistencyTable({ consistency, unmeasured }) {
   return table(
     [['consistency', `${counted(checks, 'check')} of ${counted(made.length, 'kind')}, ${result}`]],
     [
-      ...found.map(
-        ([
-          code,
-          {
-            count: times,
-            examples: [{ endpoint, words }],
-          },
-        ]) => {
-          return `${code} ${count(times)}, the first at ${endpoint}: ${words}`;
-        },
-      ),
+      ...found.map(([code, { count: times, examples }]) => {
+        const [{ endpoint, words }] = examples;
+        return `${code} ${count(times)}, the first at ${endpoint}: ${words}`;
+      }),
       ...behind.map(([endpoint, { blocks, ms }]) => {
         return `behind: ${endpoint}, by ${counted(blocks, 'block')} and ${seconds(ms)} at most`;
       }),

@@ -1,7 +1,7 @@
 import { IncompleteError, InputError } from '../errors.js';
 import { asJson, merge } from '../stats/merge.js';
 import { ROW } from '../stats/metrics.js';
-import { INTERVAL_LIMIT } from '../stats/stats.js';
+import { INTERVAL_LIMIT, mergedRows } from '../stats/stats.js';
 import { Series } from '../stats/throughput.js';
 import { whichOf } from './choose.js';
 
@@ -179,7 +179,7 @@ export class Grid {
       const shifted = { ...row, startMs: row.startMs + shiftMs, endMs: row.endMs + shiftMs, silence: undefined };
       const slot = this.#slotOf(shifted);
       const before = own.get(slot);
-      own.set(slot, before === undefined ? shifted : merge(ROW, before, shifted, shareOf(before, shifted)));
+      own.set(slot, before === undefined ? shifted : mergedRows(before, shifted));
     }
     for (const [slot, row] of own) {
       if (row.phase === 'load' && row.tps === null) this.#unknown.add(slot);
@@ -209,12 +209,6 @@ export class Grid {
       return asJson(row);
     });
   }
-}
-
-/** Of two neighbours. @param {IntervalRow} a @param {IntervalRow} b @returns {number} the share of a in the time of both */
-function shareOf(a, b) {
-  const [aMs, bMs] = [a.endMs - a.startMs, b.endMs - b.startMs];
-  return aMs + bMs > 0 ? aMs / (aMs + bMs) : 0.5;
 }
 
 /** Files of release 0.2.0 have no series: what each row counted is taken as even. @param {Pick<RunFile, 'intervals' | 'series'>} run @returns {Series} */

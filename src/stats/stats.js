@@ -156,9 +156,9 @@ export function stagesOf(of) {
  * @param {IntervalRow} b the one after it
  * @returns {IntervalRow}
  */
-function mergeRows(a, b) {
+export function mergedRows(a, b) {
   const [aMs, bMs] = [a.endMs - a.startMs, b.endMs - b.startMs];
-  return asJson(merge(ROW, a, b, aMs + bMs > 0 ? aMs / (aMs + bMs) : EARLIER));
+  return merge(ROW, a, b, aMs + bMs > 0 ? aMs / (aMs + bMs) : EARLIER);
 }
 
 /** Readings of all rows. @param {IntervalRow[]} rows consecutive, at least one */
@@ -201,7 +201,7 @@ export class IntervalLog {
     const merged = [];
     for (let i = 0; i < old.length; i += 2) {
       const [one, next] = old.slice(i, i + 2);
-      if (next?.phase === one.phase) merged.push(mergeRows(one, next));
+      if (next?.phase === one.phase) merged.push(asJson(mergedRows(one, next)));
       else merged.push(...old.slice(i, i + 2));
     }
     this.rows = [...merged, ...this.rows.slice(old.length)];

@@ -76,7 +76,9 @@ function differencesOf(entries, mayDiffer) {
   const [first] = entries;
   const settings = new Map(entries.map(({ run }) => [run, settingsOf(run, mayDiffer)]));
   const names = new Set([...settings.values()].flatMap(Object.keys));
-  const longer = entries.find(({ run }) => !isSameLength(run.window.durationMs, first.run.window.durationMs));
+  const { durationMs } = first.run.window;
+  const isOther = (/** @type {number} */ ms) => Math.abs(ms - durationMs) > SAME_WINDOW * Math.max(ms, durationMs);
+  const longer = entries.find(({ run }) => isOther(run.window.durationMs));
   // With --iterations the length is a result, not a setting.
   const hasLength = !entries.every(({ run }) => run.end === 'iterations');
   const window = (/** @type {Entry} */ { run, file }) => `${run.window.durationMs / 1000} s in ${displayName(file)}`;
@@ -105,11 +107,6 @@ function differenceWords(entries, name, of) {
     return `${safeName(typeof value === 'string' ? value : JSON.stringify(value))} in ${displayName(file)}`;
   };
   return differing(entries, of).map((other) => `${safeName(name)} is ${said(entries[0])} and ${said(other)}`);
-}
-
-/** @param {number} a @param {number} b */
-function isSameLength(a, b) {
-  return Math.abs(a - b) <= SAME_WINDOW * Math.max(a, b);
 }
 
 /** Warnings about runs that may be compared. @param {readonly Entry[]} base @param {readonly Entry[]} candidate @returns {string[]} */
@@ -178,13 +175,11 @@ const SEED = 20_250_107;
  * @returns {Decision[]}
  */
 export function decide([primary, ...secondaries], isPaired) {
-  const values = typicalValues(primary, isPaired);
+  const values = relabelled(primary, isPaired, signFlips, exchanges);
   const p = pValue(values);
   const isEnough = rejects(smallestP(values), ALPHA);
-  const others = stepDownMaxT(
-    secondaries.map((sides) => figureOf(sides, isPaired)),
-    ALPHA,
-  );
+  const figures = secondaries.map((sides) => relabelled(sides, isPaired, pairedFigure, unpairedFigure));
+  const others = stepDownMaxT(figures, ALPHA);
   return [
     decision(primary, { p, adjusted: p, ...interval(values, ALPHA) }, isEnough),
     ...others.map((tested, i) => decision(secondaries[i], tested, isEnough)),
@@ -196,23 +191,23 @@ function logsOf({ base, candidate, isRaw = false }) {
   return isRaw ? { base, candidate } : { base: base.map(Math.log), candidate: candidate.map(Math.log) };
 }
 
-/** @param {{base: readonly number[], candidate: readonly number[]}} pairs of logarithms, or of raw values */
-function ratiosOf({ base, candidate }) {
-  return candidate.map((value, i) => value - base[i]);
-}
-
-/** @param {Sides} sides @param {boolean} isPaired */
-function typicalValues(sides, isPaired) {
+/**
+ * With the same random numbers for each figure: all get the same relabellings.
+ * @template T
+ * @param {Sides} sides
+ * @param {boolean} isPaired
+ * @param {(differences: number[], random: () => number) => T} ofPairs
+ * @param {(base: readonly number[], candidate: readonly number[], random: () => number) => T} ofSamples
+ * @returns {T}
+ */
+function relabelled(sides, isPaired, ofPairs, ofSamples) {
   const { base, candidate } = logsOf(sides);
   const random = randomNumbers(SEED);
-  return isPaired ? signFlips(ratiosOf({ base, candidate }), random) : exchanges(base, candidate, random);
-}
-
-/** With the same random numbers for each figure: all get the same relabellings. @param {Sides} sides @param {boolean} isPaired */
-function figureOf(sides, isPaired) {
-  const { base, candidate } = logsOf(sides);
-  const random = randomNumbers(SEED);
-  return isPaired ? pairedFigure(ratiosOf({ base, candidate }), random) : unpairedFigure(base, candidate, random);
+  if (!isPaired) return ofSamples(base, candidate, random);
+  return ofPairs(
+    candidate.map((value, i) => value - base[i]),
+    random,
+  );
 }
 
 /** @param {Sides} sides @param {Tested} tested @param {boolean} isEnough whether any data of so many runs could be rejected @returns {Decision} */

@@ -73,10 +73,8 @@ function fitOf(groups) {
 
 /** @param {Sample[]} samples @param {number} breakAt */
 function lineFrom(samples, breakAt) {
-  const line = leastSquares(
-    samples.map(({ h }) => Math.max(h, breakAt)),
-    samples.map(({ t }) => t),
-  );
+  const [hs, ts] = [samples.map(({ h }) => Math.max(h, breakAt)), samples.map(({ t }) => t)];
+  const line = leastSquares(hs, ts);
   return { ...line, breakAt, squares: line.residuals.reduce((sum, residual) => sum + residual ** 2, 0) };
 }
 
@@ -84,10 +82,7 @@ function lineFrom(samples, breakAt) {
 function crossing(samples, h) {
   const [below, above] = [samples.filter((one) => one.h <= h), samples.filter((one) => one.h > h)];
   if (above[0].h === above[above.length - 1].h) return null;
-  const { slope, intercept } = leastSquares(
-    above.map((one) => one.h),
-    above.map(({ t }) => t),
-  );
+  const { slope, intercept } = lineFrom(above, 0);
   return (below.reduce((sum, { t }) => sum + t, 0) / below.length - intercept) / slope;
 }
 

@@ -40,14 +40,8 @@ function cellTables({ axes: swept, find, cells }) {
     ...(find === null ? [] : [heldColumn(find)]),
   ];
   const rows = cells.map((cell) => columns.map(({ text }) => text(cell)));
-  return [
-    tableOf(
-      'cells',
-      'All cells',
-      columns.map(({ head }) => head),
-      rows,
-    ),
-  ];
+  const heads = columns.map(({ head }) => head);
+  return [tableOf('cells', 'All cells', heads, rows)];
 }
 
 /** @type {Column} */

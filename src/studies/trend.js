@@ -146,10 +146,8 @@ function lineOf(points, over, others) {
   const fits = METRICS.flatMap((name) => fitOf(name, points, over, { values, step }));
   // Metrics that are equal in all runs do not count as tests.
   const varying = fits.filter(({ r2 }) => r2 !== null);
-  const corrected = holm(
-    varying.map(({ p }) => p),
-    ALPHA,
-  );
+  const ps = varying.map(({ p }) => p);
+  const corrected = holm(ps, ALPHA);
   const metrics = fits.map((fit) => {
     const { adjusted: pAdjusted, level } = corrected[varying.indexOf(fit)] ?? { adjusted: 1, level: 0 };
     // The rate of operations is meant to grow with the load.
@@ -188,12 +186,8 @@ function fitOf(name, points, over, { values, step }) {
   });
   const groups = values.map((value) => measured.filter(({ x }) => x === value).map(({ y }) => y));
   if (groups.some((group) => group.length === 0)) return [];
-  const xs = measured.map(({ x }) => x);
-  const { residuals, ...line } = fitLine(
-    xs,
-    measured.map(({ y }) => y),
-    ALPHA,
-  );
+  const [xs, ys] = [measured.map(({ x }) => x), measured.map(({ y }) => y)];
+  const { residuals, ...line } = fitLine(xs, ys, ALPHA);
   const medians = groups.map(median);
   const [first, last] = [medians[0], medians[medians.length - 1]];
   const { label, unit } = metricOf(name);
@@ -250,14 +244,11 @@ function lineTable(over, line, columns) {
   // Metrics that are always 0 have no trend.
   const varying = metrics.filter(({ medians, slope }) => slope !== 0 || medians.some((value) => value !== 0));
   const rows = varying.map((fit) => {
-    const { name, label, medians, slope, r2, pAdjusted, growth, isGrowing } = fit;
-    const { show } = metricOf(name);
+    const { label, medians, slope, r2, pAdjusted, growth, isGrowing } = fit;
+    const { show } = metricOf(fit.name);
+    const name = `${label}${fit.atLeast ? ' >=' : ''}${isGrowing ? ' *' : ''}`;
     return [
-      ...[
-        `${label}${fit.atLeast ? ' >=' : ''}${isGrowing ? ' *' : ''}`,
-        ...shown.map((i) => show(medians[i])),
-        show(slope * (step ?? 1)),
-      ],
+      ...[name, ...shown.map((i) => show(medians[i])), show(slope * (step ?? 1))],
       ...[intervalText(fit, line), r2 === null ? '-' : r2.toFixed(2), pText(pAdjusted), percentText(growth)],
     ];
   });

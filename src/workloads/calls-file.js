@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { compile } from './templates.js';
-import { InputError, displayName, oneLine, withoutKeys } from '../errors.js';
+import { InputError, displayName } from '../errors.js';
 import { readJsonFile, schemaCheck } from '../json-file.js';
 import { quote } from '../text.js';
 import { compileCheck } from './call-checks.js';
@@ -123,7 +123,7 @@ export function planOf(source) {
   /** @type {Set<Need>} */
   const needs = new Set();
   const kinds = rules.map(({ name, method, params = [], weight = 1, check }, i) => {
-    const where = `${source.name}, ${entry(rules, i)}`;
+    const where = `${source.name}, call ${i + 1}${name === undefined ? '' : ` (${name})`}`;
     try {
       const compiled = compile(params);
       const held = check === undefined || check === 'same' ? (check ?? null) : compileCheck(check);
@@ -135,10 +135,4 @@ export function planOf(source) {
     }
   });
   return { source, kinds, needs, isPaged: kinds.every(({ params }) => params.needs.has('page')) };
-}
-
-/** @param {readonly {name?: unknown}[]} calls @param {number} index */
-function entry(calls, index) {
-  const { name } = calls[index] ?? {};
-  return `call ${index + 1}${typeof name === 'string' ? ` (${oneLine(withoutKeys(name), 60)})` : ''}`;
 }

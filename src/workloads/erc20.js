@@ -44,10 +44,8 @@ export default function create(options) {
       payments.begin('erc20');
       to = await kit.deployOnce(readArtifact('Token'));
       const data = MINT + word(SUPPLY);
-      await kit.sendAll(
-        wallets.map((_, position) => ({ position, to, data })),
-        'minting tokens',
-      );
+      const mints = wallets.map((_, position) => ({ position, to, data }));
+      await kit.sendAll(mints, 'minting tokens');
       await payments.readBalances(asset);
     },
     next: (position, nonce) => ({ to, data: TRANSFER + word(payments.receiverOf(position, nonce)) + value }),

@@ -51,10 +51,8 @@ export default function create({ kit, set, state }) {
     prepare: async ({ wallets }) => {
       to = await kit.deployOnce(readArtifact('Pool'), RESERVE);
       const data = MINT + word(SUPPLY);
-      await kit.sendAll(
-        wallets.map((_, position) => ({ position, to, data })),
-        'minting tokens',
-      );
+      const mints = wallets.map((_, position) => ({ position, to, data }));
+      await kit.sendAll(mints, 'minting tokens');
       gasLimit = await kit.estimateGas({ from: wallets[0].address, to, data: callsOf()[0].data });
       calls = callsOf();
     },
@@ -83,11 +81,10 @@ export default function create({ kit, set, state }) {
           name: 'reserves',
           words: 'reserves of the pool that are what the swaps have left',
           count: 2,
-          entryOf: (i) => ({
-            of: `the reserve of token ${i} is`,
-            read: callOf(to, RESERVES + word(i)),
-            mustBe: reserves[i],
-          }),
+          entryOf: (i) => {
+            const read = callOf(to, RESERVES + word(i));
+            return { of: `the reserve of token ${i} is`, read, mustBe: reserves[i] };
+          },
         }),
         await compare({
           name: 'wallets',

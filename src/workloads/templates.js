@@ -15,7 +15,7 @@ import { TOPIC } from './logs.js';
  *
  * @typedef {object} Template
  * @property {readonly Need[]} needs
- * @property {readonly (number | null)[]} numbers defaults of the numbers after its name; null: no default
+ * @property {readonly (number | null)[]} [numbers] defaults of the numbers after its name; null: no default
  * @property {(values: TemplateValues, ...numbers: number[]) => string | number} value
  *
  * @typedef {(values: TemplateValues) => unknown} Maker
@@ -36,7 +36,7 @@ const PAGE = ['data', 'page'];
 
 /** @type {Readonly<Record<string, Template>>} */
 export const TEMPLATES = Object.freeze({
-  'block.latest': { needs: ['head'], numbers: [], value: ({ head }) => toHex(head.number) },
+  'block.latest': { needs: ['head'], value: ({ head }) => toHex(head.number) },
   'block.recent': {
     needs: ['head'],
     numbers: [RECENT],
@@ -45,16 +45,8 @@ export const TEMPLATES = Object.freeze({
       return toHex(number - values.pick(`recent ${among}`, Math.min(among, number + 1)));
     },
   },
-  'block.hash': {
-    needs: ['head', 'blocks'],
-    numbers: [],
-    value: (values) => anyOf(values, 'block', values.head.blockHashes),
-  },
-  'tx.recent': {
-    needs: ['head', 'transactions'],
-    numbers: [],
-    value: (values) => anyOf(values, 'transaction', values.head.transactions),
-  },
+  'block.hash': { needs: ['head', 'blocks'], value: (values) => anyOf(values, 'block', values.head.blockHashes) },
+  'tx.recent': { needs: ['head', 'transactions'], value: (values) => anyOf(values, 'tx', values.head.transactions) },
   'range.from': {
     needs: ['head'],
     numbers: [null, RECENT],
@@ -63,18 +55,18 @@ export const TEMPLATES = Object.freeze({
   'range.to': {
     needs: ['head'],
     numbers: [null, RECENT],
-    value: (values, length, among) => toHex(rangeEnd(values, length, among)),
+    value: (values, n, among) => toHex(rangeEnd(values, n, among)),
   },
-  address: { needs: ['addresses'], numbers: [], value: anyAddress },
-  'address.word': { needs: ['addresses'], numbers: [], value: (values) => word(anyAddress(values)) },
-  'address.own': { needs: ['addresses'], numbers: [], value: ownAddress },
-  'address.own.word': { needs: ['addresses'], numbers: [], value: (values) => word(ownAddress(values)) },
-  'data.address': { needs: ['data'], numbers: [], value: ({ data }) => data.address },
-  'data.topic': { needs: ['data'], numbers: [], value: () => TOPIC },
-  'page.from': { needs: PAGE, numbers: [], value: (values) => toHex(pageBlock(values)) },
-  'page.to': { needs: PAGE, numbers: [], value: (values) => toHex(pageBlock(values)) },
-  'page.topic': { needs: PAGE, numbers: [], value: ({ user }) => `0x${word(user.page)}` },
-  'page.count': { needs: PAGE, numbers: [], value: ({ data }) => data.pageSize },
+  address: { needs: ['addresses'], value: anyAddress },
+  'address.word': { needs: ['addresses'], value: (values) => word(anyAddress(values)) },
+  'address.own': { needs: ['addresses'], value: ownAddress },
+  'address.own.word': { needs: ['addresses'], value: (values) => word(ownAddress(values)) },
+  'data.address': { needs: ['data'], value: ({ data }) => data.address },
+  'data.topic': { needs: ['data'], value: () => TOPIC },
+  'page.from': { needs: PAGE, value: (values) => toHex(pageBlock(values)) },
+  'page.to': { needs: PAGE, value: (values) => toHex(pageBlock(values)) },
+  'page.topic': { needs: PAGE, value: ({ user }) => `0x${word(user.page)}` },
+  'page.count': { needs: PAGE, value: ({ data }) => data.pageSize },
 });
 
 /** @param {TemplateValues} values @param {string} key @param {readonly string[]} texts */
@@ -156,7 +148,7 @@ function templateMaker(source, needs) {
 /** All templates, with their numbers. */
 function usage() {
   return Object.entries(TEMPLATES)
-    .map(([name, { numbers }]) => [name, ...numbers.map((number) => (number === null ? 'N' : '[N]'))].join(' '))
+    .map(([name, { numbers = [] }]) => [name, ...numbers.map((number) => (number === null ? 'N' : '[N]'))].join(' '))
     .join(', ');
 }
 

@@ -115,11 +115,8 @@ async function createAll(kit, { addressOf }, count, { wallets, sender, onProgres
 
 /** Addresses with code may refuse payments, or need more gas. @param {Rpc} rpc @param {readonly {index: number, address: string}[]} wallets */
 async function refuseCode(rpc, wallets) {
-  const codes = await askAll(
-    rpc,
-    wallets.map(({ address }) => codeOf(address)),
-    'setup',
-  );
+  const questions = wallets.map(({ address }) => codeOf(address));
+  const codes = await askAll(rpc, questions, 'setup');
   const found = wallets.find((_, i) => codes[i] !== '0x');
   if (found !== undefined)
     throw new UnavailableError(

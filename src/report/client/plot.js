@@ -1,6 +1,6 @@
 /// <reference lib="dom" />
 import { color } from './colors.js';
-import { columnsOf, drawBand, drawOver, levels, stack } from './shapes.js';
+import { SHAPES, columnsOf, drawBand, drawOver, levels, stack } from './shapes.js';
 import { bucketMs, heatRange, heatTicks } from './buckets.js';
 import { drawHeat, drawHeatScale, heatWords } from './heat.js';
 import { intervalWords, drawTimes } from './time-marks.js';
@@ -128,7 +128,8 @@ export class Plot {
   #xAxis() {
     const { x = [], xUnit, xLabel, xTexts } = this.chart;
     const isUpper = this.chart.panel === 'upper';
-    const ticks = this.chart.xTicks ?? (xTexts === undefined ? null : zip(x, xTexts));
+    const named = xTexts && x.map((at, i) => /** @type {[number, string]} */ ([at, xTexts[i]]));
+    const ticks = this.chart.xTicks ?? named ?? null;
     const show = this.time === null ? (/** @type {number} */ x) => quantity(x, xUnit) : clockTime;
     return {
       ...axisLook(),
@@ -137,7 +138,7 @@ export class Plot {
       ...(xLabel === undefined ? {} : { label: xLabel, labelSize: 18, labelFont: '12px system-ui, sans-serif' }),
       space: 56,
       values: (/** @type {uPlot} */ _, /** @type {number[]} */ splits) => splits.map((at) => (isUpper ? '' : show(at))),
-      ...(ticks === null ? {} : named(ticks)),
+      ...(ticks === null ? {} : namedTicks(ticks)),
     };
   }
 
@@ -248,14 +249,6 @@ function shown(text) {
   ) => (i === null ? '' : text(i));
 }
 
-/** Circle, square, triangle and diamond, as shapes.js draws them. */
-const SHAPES = [
-  'M13 1 A4 4 0 1 1 13 9 A4 4 0 1 1 13 1 Z',
-  'M9 1 H17 V9 H9 Z',
-  'M13 0 L18 9 H8 Z',
-  'M13 0 L18 5 L13 10 L8 5 Z',
-];
-
 /** @param {string} label @param {string} style a class of page.css @param {string[]} marker SVG elements */
 function labelOf(label, style, marker) {
   const span = document.createElement('span');
@@ -279,13 +272,8 @@ export function wholeOf(time) {
   return [from, to > from ? to : from + 1];
 }
 
-/** @param {number[]} xs @param {string[]} texts @returns {Array<[number, string]>} */
-function zip(xs, texts) {
-  return xs.map((x, i) => [x, texts[i]]);
-}
-
 /** Named ticks, as many as fit. @param {Array<[number, string]>} ticks */
-function named(ticks) {
+function namedTicks(ticks) {
   const texts = new Map(ticks);
   return {
     splits: (/** @type {uPlot} */ u) => {

@@ -94,11 +94,15 @@ export function drawBand(u, { low, at, high }) {
   ctx.fillRect((left + right - width) / 2, bbox.top, width, bbox.height);
   ctx.strokeStyle = color('c0');
   ctx.lineWidth = 1.75 * devicePixelRatio;
-  ctx.beginPath();
-  ctx.moveTo(middle, bbox.top);
-  ctx.lineTo(middle, bbox.top + bbox.height);
-  ctx.stroke();
+  strokeLine(ctx, [middle, bbox.top], [middle, bbox.top + bbox.height]);
   ctx.restore();
+}
+
+/** @param {CanvasRenderingContext2D} ctx @param {number[][]} points x and y */
+export function strokeLine(ctx, ...points) {
+  ctx.beginPath();
+  for (const [x, y] of points) ctx.lineTo(x, y);
+  ctx.stroke();
 }
 
 /** @param {uPlot} u @param {Chart} chart */
@@ -114,7 +118,9 @@ export function drawOver(u, chart) {
     ctx.strokeStyle = color(`c${series.color}`);
     ctx.fillStyle = ctx.strokeStyle;
     const points = all[i];
-    if (chart.kind === 'path') drawPath(ctx, points, series);
+    ctx.setLineDash((series.dash ?? []).map((length) => length * devicePixelRatio));
+    if (chart.kind === 'path') strokeLine(ctx, ...points.map(({ x, y }) => [x, y]));
+    ctx.setLineDash([]);
     drawIntervals(u, chart, series);
     if (chart.kind === 'path' || (chart.kind === 'points' && series.dash === undefined)) drawShapes(ctx, points, i);
     drawCrosses(ctx, points);
@@ -134,33 +140,24 @@ function placesOf(u, chart, series) {
   });
 }
 
-/** @param {CanvasRenderingContext2D} ctx @param {Point[]} points @param {Series} series */
-function drawPath(ctx, points, { dash = [] }) {
-  ctx.setLineDash(dash.map((length) => length * devicePixelRatio));
-  ctx.beginPath();
-  points.forEach(({ x, y }) => ctx.lineTo(x, y));
-  ctx.stroke();
-  ctx.setLineDash([]);
-}
+/** Circle, square, triangle and diamond around 13, 5: paths of SVG, for the plots and their legends. */
+export const SHAPES = [
+  'M13 1 A4 4 0 1 1 13 9 A4 4 0 1 1 13 1 Z',
+  'M9 1 H17 V9 H9 Z',
+  'M13 0 L18 9 H8 Z',
+  'M13 0 L18 5 L13 10 L8 5 Z',
+];
 
 /** @param {CanvasRenderingContext2D} ctx @param {Point[]} points @param {number} shape */
 function drawShapes(ctx, points, shape) {
-  const size = 4 * devicePixelRatio;
+  const path = new Path2D(SHAPES[shape % SHAPES.length]);
   for (const { x, y } of points) {
-    ctx.beginPath();
-    if (shape % 4 === 0) ctx.arc(x, y, size, 0, 2 * Math.PI);
-    else if (shape % 4 === 1) ctx.rect(x - size, y - size, 2 * size, 2 * size);
-    else if (shape % 4 === 2) {
-      ctx.moveTo(x, y - 1.3 * size);
-      ctx.lineTo(x + 1.2 * size, y + size);
-      ctx.lineTo(x - 1.2 * size, y + size);
-    } else {
-      ctx.moveTo(x, y - 1.4 * size);
-      ctx.lineTo(x + 1.4 * size, y);
-      ctx.lineTo(x, y + 1.4 * size);
-      ctx.lineTo(x - 1.4 * size, y);
-    }
-    ctx.fill();
+    ctx.save();
+    ctx.translate(x, y);
+    ctx.scale(devicePixelRatio, devicePixelRatio);
+    ctx.translate(-13, -5);
+    ctx.fill(path);
+    ctx.restore();
   }
 }
 
@@ -206,15 +203,8 @@ function drawCrosses(ctx, points) {
   ctx.save();
   ctx.strokeStyle = color('bad');
   ctx.lineWidth = 2 * devicePixelRatio;
-  ctx.beginPath();
-  for (const { x, y, isCrossed } of points) {
-    if (!isCrossed) continue;
-    ctx.moveTo(x - size, y - size);
-    ctx.lineTo(x + size, y + size);
-    ctx.moveTo(x - size, y + size);
-    ctx.lineTo(x + size, y - size);
-  }
-  ctx.stroke();
+  for (const { x, y } of points.filter(({ isCrossed }) => isCrossed))
+    for (const up of [size, -size]) strokeLine(ctx, [x - size, y - up], [x + size, y + up]);
   ctx.restore();
 }
 
@@ -226,13 +216,7 @@ function drawIntervals(u, chart, series) {
     const [low, high] = [series.low?.[i] ?? null, series.high?.[i] ?? null];
     if (low === null || high === null) return;
     const [x, bottom, top] = [u.valToPos(at, 'x', true), u.valToPos(low, 'y', true), u.valToPos(high, 'y', true)];
-    ctx.beginPath();
-    ctx.moveTo(x, bottom);
-    ctx.lineTo(x, top);
-    for (const y of [bottom, top]) {
-      ctx.moveTo(x - cap, y);
-      ctx.lineTo(x + cap, y);
-    }
-    ctx.stroke();
+    strokeLine(ctx, [x, bottom], [x, top]);
+    for (const y of [bottom, top]) strokeLine(ctx, [x - cap, y], [x + cap, y]);
   });
 }

@@ -1,5 +1,6 @@
 /// <reference lib="dom" />
 import { color } from './colors.js';
+import { strokeLine } from './shapes.js';
 import { clockTime } from '../../quantity.js';
 
 /**
@@ -31,10 +32,7 @@ export function drawTimes(plot, { phases, marks }, isNamed) {
   const taken = [];
   for (const { at: seconds, name } of marks) {
     const x = at(seconds);
-    ctx.beginPath();
-    ctx.moveTo(x, bbox.top);
-    ctx.lineTo(x, bbox.top + bbox.height);
-    ctx.stroke();
+    strokeLine(ctx, [x, bbox.top], [x, bbox.top + bbox.height]);
     if (isNamed) drawName(plot, name, x, right, taken);
   }
   ctx.fillStyle = color('quiet');

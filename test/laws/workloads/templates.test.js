@@ -70,7 +70,7 @@ describe('templates', () => {
   });
 
   it('every template gives a text or a number', () => {
-    for (const [name, { numbers }] of Object.entries(TEMPLATES)) {
+    for (const [name, { numbers = [] }] of Object.entries(TEMPLATES)) {
       const text = `{{${[name, ...numbers.map(() => 2)].join(' ')}}}`;
       assert.match(String(made(text)), /^(0x)?[0-9a-z]+$/, text);
     }
