@@ -497,7 +497,7 @@ test('files of version 0.1 whose windows differ: counts that no interval has are
   const { merged: facts } = /** @type {any} */ (merged);
   // Its rows are as long as they were, and count as a whole.
   assert.equal(facts.common.durationMs, 1500);
-  assert.match(text, /^Summary: .*, window 1\.5 s\n/);
+  assert.match(text, /^Summary: .*, window 1\.5 s$/m);
   // One of them failed in its set-up.
   const [first, second] = facts.instances;
   const never = { ...second, durationMs: 0, verifiedPerSecond: null, end: 'set_up_failed' };
