@@ -46,26 +46,28 @@ const flashblock = (/** @type {string[]} */ transactions, /** @type {object} */ 
 
 test('a feed that breaks a part of its promises: each operation is preconfirmed, and the dropped ones are broken', async (t) => {
   let sent = 0;
-  /** @type {Set<string>} */
-  const dropped = new Set();
+  /** Whether each transaction, by hash, is dropped: it may be sent again. @type {Map<string, boolean>} */
+  const isDropped = new Map();
   const feed = await feedFor(t, (socket) => socket.send(flashblock([])));
   const proxy = await builder((raw, hash) => {
     sent += 1;
-    if (sent % 50 === 7) dropped.add(hash);
+    if (!isDropped.has(hash)) isDropped.set(hash, isDropped.size % 50 === 6);
     // As text, compressed, and with the hashes beside the bytes.
     if (sent % 3 === 0) feed.send(flashblock([raw]));
     else if (sent % 3 === 1) feed.send(brotliCompressSync(flashblock([raw])));
     else feed.send(flashblock(['0x'], { receipts: { [hash.toUpperCase().replace('X', 'x')]: {} } }));
-    return !dropped.has(hash);
+    return isDropped.get(hash) === false;
   });
   const { run, stdout } = await runOf(t, `${LADDER} --flashblocks ${feed.url}`, { chain, rpc: proxy.url, threads: 30 });
   const { counts, failures, audit, ladder } = run;
   const { reached, notReached, notMeasured, broken } = ladder.rungs.preconfirmed;
+  const lost = [...isDropped.values()].filter(Boolean).length;
   assert.ok(failures.lost > 0);
   assert.deepEqual([reached, notReached, notMeasured], [counts.started, 0, 0]);
-  assert.deepEqual(broken, { lost: failures.lost, replaced: 0, reorged: 0, unknown: 0 });
+  assert.deepEqual(broken, { lost, replaced: 0, reorged: 0, unknown: 0 });
   assert.equal(ladder.rungs.latest.broken.lost, 0);
-  assert.deepEqual([audit.exact, audit.neverSent], [true, failures.lost]);
+  // On a busy machine some of them are not looked for before the time limit of their operation.
+  assert.deepEqual([audit.exact, audit.neverSent], [true, lost]);
   assert.match(stdout, /^ +preconfirmed .* [\d,]+ /m);
 });
 
