@@ -15,7 +15,8 @@ await test('geth --dev: blob transactions, each of two blobs', async (t) => {
   const file = join(ROOT, 'docs', 'examples', 'blobs.js');
   const words = `--workload ${file} --set blobs=2 --iterations 20 --in-flight 2 --workers 2 --max-spend 0.1 --replace-share 25%`;
   const env = { STRESS_FUNDER_KEY: geth.funderKey };
-  const { run } = await runOf(t, words, { chain: geth, threads: 4, env });
+  // Six blobs take half a minute of a CPU to prove, which other suites use as well.
+  const { run } = await runOf(t, words, { chain: geth, threads: 4, env, timeoutMs: 300_000 });
   assert.deepEqual([run.counts.verified, run.failures, run.audit.exact], [80, {}, true]);
   // They offer twice as much.
   assert.ok(run.generator.storm.replacements > 0);
