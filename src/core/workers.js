@@ -257,11 +257,11 @@ class WorkerPool {
     this.#blocks.add(block, this.#handles.length);
   };
 
-  /** The wallets of other workers go on. */
+  /** The run ends when no worker can start another operation. */
   #onDone = () => {
     const all = this.#handles.flatMap(({ done }) => done ?? []);
     if (all.length < this.#handles.length) return;
-    // As of one thread: without wallets only if all were retired, or if some wait for a payment.
+    // The reason that a run of one thread would have: a payment that does not come, iterations, no wallet.
     const { reason, error } =
       all.find((done) => done.error) ?? all.find((done) => done.reason === 'iterations') ?? all[0];
     requestStop(this.#options.stop, reason, error);

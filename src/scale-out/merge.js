@@ -164,7 +164,7 @@ function mergedRun(parts, { options: { ofOneInstance }, thresholds }) {
       rawStartSkewMs: startSkewMs(headers, null),
       clockSkewMs: clocks.skewMs,
       clocksKnownToMs: clocks.knownToMs,
-      // Intervals are counted as a whole or not at all, so the window has the length of its intervals.
+      // Intervals count as a whole or not at all: window.durationMs is the sum of their lengths.
       common:
         window.durationMs > 0 ? { startedAt: window.startedAt, durationMs: rates.spreadMs, apportioned: 0 } : null,
       warmup: countsOf(intervals, 'warmup'),

@@ -223,7 +223,7 @@ function ownGas(run) {
   return run.rates.includedPerSecond === null ? null : run.rates.includedPerSecond * perOperation;
 }
 
-/** The length that is shown: of instances that of their common window. @param {RunFile} run */
+/** The length of the window as it is shown: of a merge, that of the common window. @param {RunFile} run */
 export function windowMs({ merged, window }) {
   return merged?.common?.durationMs ?? window.durationMs;
 }
