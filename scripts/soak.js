@@ -95,8 +95,8 @@ async function liveBytes(child, folder, keptAs) {
 function heapOf(file) {
   const { snapshot, nodes } = JSON.parse(readFileSync(file, 'utf8'));
   const { node_fields: fields, node_types: types } = snapshot.meta;
-  const kinds = types[fields.indexOf('type')];
   const [kind, size] = [fields.indexOf('type'), fields.indexOf('self_size')];
+  const kinds = types[kind];
   let [dataBytes, compiledBytes] = [0, 0];
   for (let at = 0; at < nodes.length; at += fields.length)
     if (COMPILED.includes(kinds[nodes[at + kind]])) compiledBytes += nodes[at + size];
