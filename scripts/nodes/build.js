@@ -3,7 +3,17 @@
  * child that ends with us. What only one kind of node needs is in geth.js, avalanche.js, ethereumjs.js and hardhat.js.
  */
 import { spawn } from 'node:child_process';
-import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -35,6 +45,7 @@ function cacheFolder() {
  * @property {string} site where the program itself is to be had
  * @property {(folder: string) => string[]} args to install into that folder
  * @property {(folder: string) => Record<string, string>} [env] added to the environment
+ * @property {Record<string, string>} [files] texts by name, in that folder
  */
 
 /** Whether ensureBuilt() has built it before. @param {{name: string, version: string}} node */
@@ -43,18 +54,25 @@ export function isBuilt({ name, version }) {
 }
 
 /**
- * The path of a binary that `go install` made, which is done once per version and machine.
- * @param {{ name: string, module: string, version: string, tags?: string }} node `module` is the path of the package to install
+ * The path of a binary that Go made, which is done once per version and machine.
+ * @param {object} node
+ * @param {string} node.name
+ * @param {string} node.module the path of the package to install
+ * @param {string} node.version
+ * @param {string} [node.tags]
+ * @param {string} [node.goMod] what it requires and replaces; `go install` refuses a module that replaces others
  * @param {AbortSignal} [signal] gives a build up
  */
-export async function ensureBuilt({ name, module, version, tags = '' }, signal) {
+export async function ensureBuilt({ name, module, version, tags = '', goMod }, signal) {
   const file = basename(module); // go names a binary after the last element of the path of its package
+  const flags = `-trimpath -tags=${tags}`;
   /** @type {Installer} */
   const go = {
     command: 'go',
     site: 'https://go.dev/dl',
-    args: () => ['install', `${module}@${version}`],
-    env: (folder) => ({ GOBIN: folder, GOFLAGS: `-trimpath -tags=${tags}` }),
+    args: () => ['install', goMod === undefined ? `${module}@${version}` : module],
+    env: (folder) => ({ GOBIN: folder, GOFLAGS: goMod === undefined ? flags : `${flags} -mod=mod` }),
+    files: goMod === undefined ? {} : { 'go.mod': `module ${name}\n${goMod}\n` },
   };
   return ensureInstalled(go, { name: `${name}-${version}`, file }, signal);
 }
@@ -83,7 +101,8 @@ export async function ensureInstalled(installer, { name, file }, signal) {
 }
 
 /** @param {Installer} installer @param {string} folder where it installs to @param {AbortSignal} [signal] */
-async function install({ command, site, args, env }, folder, signal) {
+async function install({ command, site, args, env, files = {} }, folder, signal) {
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
   const what = `${command} ${args(folder).join(' ')}`;
   const child = spawn(command, args(folder), {
     cwd: folder,

@@ -180,8 +180,8 @@ export interface AuditSnapshot {
   undecided: number[];
   areOurs: boolean;
   signal: AbortSignal;
-  /** Where prices of transactions are taken from; receipts unless given. */
-  pricesFrom?: 'receipts' | 'blocks';
+  /** Where prices of transactions are taken from: base fees of their blocks or of the blocks before; receipts unless given. */
+  pricesFrom?: 'blocks' | 'parents';
   /** What a funder has paid the wallets during the load, by position, or why it is not known (--refill-below). */
   paid?: { wei: readonly bigint[] } | { why: string };
 }

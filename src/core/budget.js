@@ -29,6 +29,8 @@ export class FeeBudget {
   #feeAhead;
   /** Charged or reserved. */
   #usedWei = 0n;
+  /** Of the block that was observed last. @type {bigint | null} */
+  #lastBaseFeeWei = null;
   /** Whether charge() was last answered with false. */
   hasRefused = false;
   /**
@@ -82,10 +84,13 @@ export class FeeBudget {
    * @param {Pick<Block, 'hash' | 'baseFeeWei' | 'gasUsed'>} block
    */
   observe({ hash, baseFeeWei, gasUsed }) {
+    // Cosmos EVM charges the base fee that it states for the block before.
+    const chargedWei = baseFeeWei === null ? null : larger(baseFeeWei, this.#lastBaseFeeWei ?? 0n);
+    this.#lastBaseFeeWei = baseFeeWei;
     // Without a statement of its gas the fees of its transactions stay charged in full.
     if (gasUsed === 0) return;
     const blobPriceWei = this.#fees.blobPriceWei();
-    this.#blocks.set(hash, { baseFeeWei, blobPriceWei, gasUsed: BigInt(gasUsed), gas: 0n, priceWei: 0n });
+    this.#blocks.set(hash, { baseFeeWei: chargedWei, blobPriceWei, gasUsed: BigInt(gasUsed), gas: 0n, priceWei: 0n });
     for (const oldest of this.#blocks.keys()) {
       if (this.#blocks.size <= BLOCKS_KEPT) return;
       this.#blocks.delete(oldest);

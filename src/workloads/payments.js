@@ -11,6 +11,7 @@ import { counted } from '../text.js';
  * Receivers are computed again from the tag of the run; balances and receipts are read from the chain. Neither depends on
  * what the load has counted.
  *
+ * @import { Check } from '../contracts/load.d.ts'
  * @import { AuditSnapshot, Entry, Kit, ReceiptsCheck, Values } from '../contracts/workload.d.ts'
  * @import { BuiltInOptions } from './index.js'
  *
@@ -27,8 +28,16 @@ import { counted } from '../text.js';
  */
 const MAX_VALUE = 1000n;
 
-/** Which of two statements of the node is used. */
-const BY_BLOCKS = 'at the base fee of the block plus the tip (the effectiveGasPrice of the receipts is another one)';
+/**
+ * What a node charges where its receipts state another price: EthereumJS leaves the base fee out of them, and Cosmos EVM
+ * states the base fee of the next block.
+ * @type {Array<{pricesFrom: AuditSnapshot['pricesFrom'], words: string}>}
+ */
+const OTHER_PRICES = [
+  { pricesFrom: 'blocks', words: 'at the base fee of the block plus the tip' },
+  { pricesFrom: 'parents', words: 'at the base fee of the block before plus the tip' },
+];
+const NOT_OF_RECEIPTS = '(the effectiveGasPrice of the receipts is another one)';
 
 /** @param {BuiltInOptions} options @param {readonly string[]} [state] addresses of the whole slice */
 export function createPayments({ kit, rpc, settings: { receivers: made = null } }, state = []) {
@@ -88,11 +97,14 @@ export function createPayments({ kit, rpc, settings: { receivers: made = null } 
       const checks = await checksBy(snapshot);
       if (!asset.paysFees || checks.every(({ holds }) => holds !== false)) return checks;
       // Some nodes state wrong prices in receipts. What was paid follows from the blocks as well.
-      const again = await checksBy({ ...snapshot, pricesFrom: 'blocks' });
-      if (again.some(({ holds }) => holds !== true)) return checks;
-      return again.map((check) =>
-        check.name === 'wallets' ? { ...check, words: `${check.words}, ${BY_BLOCKS}` } : check,
-      );
+      for (const { pricesFrom, words } of OTHER_PRICES) {
+        const again = await checksBy({ ...snapshot, pricesFrom });
+        if (again.some(({ holds }) => holds !== true)) continue;
+        const wordsOf = (/** @type {Check} */ { name, words: own }) =>
+          name === 'wallets' ? `${own}, ${words} ${NOT_OF_RECEIPTS}` : own;
+        return again.map((check) => ({ ...check, words: wordsOf(check) }));
+      }
+      return checks;
     },
   };
 }

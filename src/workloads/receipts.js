@@ -3,6 +3,7 @@ import {
   blockAt,
   fullBlockAt,
   gather,
+  headerAt,
   nullIfAbsent,
   nullIfRefused,
   receiptOf,
@@ -144,21 +145,22 @@ export class Receipts {
   /**
    * @param {number} number
    * @param {Map<string, number>} positions by address
-   * @param {'receipts' | 'blocks'} [pricesFrom]
+   * @param {AuditSnapshot['pricesFrom']} pricesFrom
    * @returns {Promise<ChainReceipt[]>} in the block's order, at least those of the addresses
    */
-  async #oursIn(number, positions, pricesFrom = 'receipts') {
+  async #oursIn(number, positions, pricesFrom) {
     const [listed, hashes] = await Promise.all([
       nullIfAbsent(this.#ofBlock(number, 'audit')),
       nullIfAbsent(gather(this.#rpc, blockAt(number), 'audit')),
     ]);
     const all = listed ?? [];
     const ours = all.filter(({ from }) => positions.has(from ?? ''));
-    const arePriced = pricesFrom === 'receipts' && ours.every(({ priceWei }) => priceWei !== null);
+    const arePriced = pricesFrom === undefined && ours.every(({ priceWei }) => priceWei !== null);
     // Some nodes answer with an empty list for a block that has transactions, or with a part of it.
     if (arePriced && all.length >= (hashes?.transactions.length ?? 1)) return all;
     const block = await nullIfAbsent(ask(this.#rpc, fullBlockAt(number), 'audit'));
     if (block === null) return [];
+    const parent = pricesFrom === 'parents' ? await ask(this.#rpc, headerAt(number - 1), 'audit') : null;
     const own = block.transactions.filter(({ from }) => positions.has(from ?? ''));
     const known = new Map(ours.map((receipt) => [receipt.hash, receipt]));
     const receipts = await Promise.all(
@@ -166,15 +168,15 @@ export class Receipts {
         const { hash, from } = transaction;
         const receipt = known.get(hash) ?? (await gather(this.#rpc, receiptOf(hash), 'audit'));
         if (receipt === null) return [];
-        const isOdd = pricesFrom === 'blocks' || receipt.priceWei === null;
-        return { ...receipt, from, ...(isOdd && { priceWei: priceIn(block, transaction) }) };
+        const isOdd = pricesFrom !== undefined || receipt.priceWei === null;
+        return { ...receipt, from, ...(isOdd && { priceWei: priceIn(parent ?? block, transaction) }) };
       }),
     );
     return receipts.flat();
   }
 }
 
-/** The price per gas that the block implies (EIP-1559). @param {Header} block @param {ChainTransaction} transaction */
+/** The price per gas at the base fee of a block (EIP-1559). @param {Pick<Header, 'baseFeeWei'>} block @param {ChainTransaction} transaction */
 function priceIn({ baseFeeWei }, { maxPriceWei, maxTipWei }) {
   if (maxPriceWei === null || baseFeeWei === null || maxTipWei === null) return maxPriceWei;
   const wei = baseFeeWei + maxTipWei;

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { startAvalanche } from '../../scripts/nodes/avalanche.js';
+import { startCosmosEvm } from '../../scripts/nodes/cosmos-evm.js';
 import { startEthereumjs } from '../../scripts/nodes/ethereumjs.js';
 import { startGanache } from '../../scripts/nodes/ganache.js';
 import { startGeth } from '../../scripts/nodes/geth.js';
@@ -32,6 +33,7 @@ const CLIENTS = {
       return { ...node, mnemonic: DEV_MNEMONIC, wsUrl: node.url.replace('http', 'ws').replace(/rpc$/, 'ws') };
     },
   },
+  'Cosmos EVM, a block a second': { start: startCosmosEvm },
   'hardhat, chain type l1': { start: () => startHardhat({ chainType: 'l1' }) },
   'hardhat, chain type op': { start: () => startHardhat({ chainType: 'op' }) },
   'anvil --disable-block-gas-limit': { start: () => startAnvil({ args: ['--disable-block-gas-limit'] }) },

@@ -79,6 +79,18 @@ describe('FeeBudget', () => {
     }
   });
 
+  it('charges the base fee of the block before if that is higher: Cosmos EVM does', () => {
+    const { budget, begin, end, used } = budgetOf(2000n);
+    const [first, second] = [begin(), begin()];
+    budget.observe(blockOf('0xa', 6n, 0));
+    budget.observe(blockOf('0xb', 4n, 100_000));
+    budget.observe(blockOf('0xc', 5n, 100_000));
+    end(first, '0xb');
+    assert.equal(used(), 1000n + 700n);
+    end(second, '0xc');
+    assert.equal(used(), 600n + 700n);
+  });
+
   it('our transactions in a block used at most its gas, at our highest price', () => {
     const { budget, begin, end, used } = budgetOf(10_000n);
     budget.observe(blockOf('0xa', 2n, 250));

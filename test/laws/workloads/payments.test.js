@@ -165,6 +165,30 @@ describe('payments to receivers that were made', () => {
     assert.match(checks.wallets.words, /, at the base fee of the block plus the tip/);
   });
 
+  it('a node that charges the base fee of the block before, and states the next one', async () => {
+    const baseFees = new Map([100, 101, 102, 103].map((number) => [number, BigInt(1_000_000_000 - number)]));
+    const tipWei = 7n;
+    for (const [position, ofBlock] of receipts.entries())
+      for (const receipt of ofBlock) {
+        receipt.effectiveGasPrice = toHex((baseFees.get(101 + position) ?? 0n) + tipWei);
+        add(PAYERS[position], 21_000n * (GAS_PRICE_WEI - (baseFees.get(100 + position) ?? 0n) - tipWei));
+      }
+    const eth_getBlockByNumber = (/** @type {string} */ number) => {
+      const { hash, transactions } = blockAt(number);
+      const offer = { maxFeePerGas: toHex(2n * GAS_PRICE_WEI), maxPriorityFeePerGas: toHex(tipWei) };
+      const fees = {
+        number,
+        gasUsed: '0x0',
+        gasLimit: '0x0',
+        baseFeePerGas: toHex(baseFees.get(Number(number)) ?? 0n),
+      };
+      return { hash, ...fees, transactions: transactions.map((one) => ({ ...one, ...offer })) };
+    };
+    const checks = await checksOf(receivers, { handlers: { eth_getBlockByNumber } });
+    assert.deepEqual(held(checks), { wallets: true, receivers: true });
+    assert.match(checks.wallets.words, /, at the base fee of the block before plus the tip/);
+  });
+
   it('while it is not known what became of some, nothing is said of balances', async () => {
     const checks = await checksOf(receivers, { snapshot: ONE_UNDECIDED });
     assert.deepEqual(held(checks), { wallets: null, receivers: null });
