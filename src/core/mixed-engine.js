@@ -35,7 +35,8 @@ export function splitLoad(config) {
     const stages = load.stages?.map(({ fromPerSecond, toPerSecond, durationUs }) => {
       return { fromPerSecond: part * fromPerSecond, toPerSecond: part * toPerSecond, durationUs };
     });
-    const scaledLoad = { ...load, threads, ratePerSecond, stages: stages ?? null };
+    const workers = Math.max(1, Math.min(load.workers, threads, connections));
+    const scaledLoad = { ...load, threads, workers, ratePerSecond, stages: stages ?? null };
     return { ...config, network: { ...network, connections }, load: scaledLoad };
   };
   const [threads, sockets] = [partOf(load.threads), partOf(network.connections)];
