@@ -105,6 +105,8 @@ export async function sendAll(sender, orders, onProgress) {
  */
 class OrderSubmission {
   isUnsure = false;
+  /** Whether each answer so far was a refusal of this transaction. */
+  isRefused = true;
   /** Until then the endpoint wants no request (Retry-After). */
   #untilUs = 0;
   #endUs;
@@ -139,6 +141,7 @@ class OrderSubmission {
 
   /** @param {unknown} error */
   noteError(error) {
+    this.isRefused &&= error instanceof RpcError && !isNonceUsed(classOf(error));
     this.#untilUs = this.#sender.clock.nowUs() + retryAfterMs(error) * 1000;
   }
 
@@ -169,16 +172,24 @@ async function send(sender, order) {
   const nonce = wallet.nonce;
   wallet.nonce += 1;
   const sent = { ...wallet.signOnce({ chainId, nonce, fee: fees.current(), call }, signer), wallet, nonce };
-  sender.onSigned?.(sent, order, fees.worstPriceWei());
+  const onRefused = sender.onSigned?.(sent, order, fees.worstPriceWei());
+  const submission = new OrderSubmission(sender, sent);
   try {
-    await submit(new OrderSubmission(sender, sent), { clock, random: Math.random });
+    await submit(submission, { clock, random: Math.random });
     return sent;
   } catch (error) {
+    if (submission.isRefused && (await isUnknown(sender.rpc, sent.hash))) onRefused?.();
     const refusal = error instanceof RpcError ? classOf(error) : null;
     if (refusal === 'funds') throw fundsRefused(wallet, /** @type {RpcError} */ (error));
     if (!isNonceUsed(refusal)) throw error;
     throw new NonceTakenError(wallet, nonce, sent.hash, /** @type {RpcError} */ (error).rpcMessage);
   }
+}
+
+/** Whether the node says that it has no such transaction. @param {Rpc} rpc @param {string} hash */
+async function isUnknown(rpc, hash) {
+  const known = await nullIfAbsent(gather(rpc, transactionOf(hash), 'setup')).catch(() => undefined);
+  return known === null;
 }
 
 /** @param {Pick<Wallet, 'index' | 'address'>} wallet */
@@ -268,8 +279,7 @@ function withoutLogs(receipt) {
 async function resendLost(rpc, missing, refused) {
   await Promise.all(
     missing.map(async ({ raw, hash, wallet, nonce }) => {
-      const known = await nullIfAbsent(gather(rpc, transactionOf(hash), 'setup')).catch(() => undefined);
-      if (known !== null) return;
+      if (!(await isUnknown(rpc, hash))) return;
       const error = await rpc.call('eth_sendRawTransaction', [raw], 'setup').catch((thrown) => thrown);
       if (!(error instanceof RpcError) || classOf(error) !== 'nonce_low') return;
       // It may be ours: an endpoint that lags does not know it yet, nor does AvalancheGo until its block is accepted.

@@ -365,8 +365,8 @@ export type Sender = {
   timeoutMs: number;
   signal: AbortSignal;
   costs?: Costs;
-  /** a transaction is about to be sent */
-  onSigned?: (transaction: { hash: string; nonce: number }, order: Order, priceWei: bigint) => void;
+  /** a transaction is about to be sent; what it returns is called if the node has refused it and does not know it */
+  onSigned?: (transaction: { hash: string; nonce: number }, order: Order, priceWei: bigint) => () => void;
 };
 
 /** A transaction with its wallet's next nonce. */

@@ -21,7 +21,8 @@ import { timeText } from '../../text.js';
  *
  * @typedef {{address: string, position: number}} Receiver
  * @typedef {{wallet: Receiver, missingWei: bigint}} Payment
- * @typedef {{nonce: number, reservedWei: bigint, payments: Payment[], passedAtUs: number | null}} Open passedAtUs: when its nonce was first seen used
+ * @typedef {{nonce: number, reservedWei: bigint, payments: Payment[], passedAtUs: number | null, isRefused: boolean}} Open passedAtUs: when its nonce
+ *   was first seen used
  */
 
 /** The threshold covers what a wallet spends in the meantime. */
@@ -126,8 +127,11 @@ export class Refiller {
         spend: () => {},
       },
       onSigned: ({ hash, nonce }, order, priceWei) => {
-        const reservedWei = order.gasLimit * priceWei;
-        this.#open.set(hash, { nonce, reservedWei, payments: paymentsIn(order), passedAtUs: null });
+        // The same bytes may have been sent before.
+        const reservedWei = order.gasLimit * priceWei + (this.#open.get(hash)?.reservedWei ?? 0n);
+        const sent = { nonce, reservedWei, payments: paymentsIn(order), passedAtUs: null, isRefused: false };
+        this.#open.set(hash, sent);
+        return () => (sent.isRefused = true);
       },
     };
   }
@@ -166,7 +170,8 @@ export class Refiller {
       const nowUs = sender.clock.nowUs();
       sent.passedAtUs = sent.nonce < next ? (sent.passedAtUs ?? nowUs) : null;
       // Another transaction has its nonce, unless an endpoint serves the receipt late.
-      if (receipt === null && nowUs - (sent.passedAtUs ?? nowUs) < LAG_US) continue;
+      const mayArrive = !sent.isRefused && nowUs - (sent.passedAtUs ?? nowUs) < LAG_US;
+      if (receipt === null && mayArrive) continue;
       this.#open.delete(hash);
       // What a receipt does not state stays charged.
       const { gasUsed = 0, priceWei = 0n, dataFeeWei = 0n } = receipt ?? {};

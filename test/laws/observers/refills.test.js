@@ -36,7 +36,15 @@ function world({ balances: given, funderWei = 1000n * ETHER, capWei = ETHER, blo
   const clock = createFakeClock();
   const balances = new Map(given.map((wei, i) => [addressOf(i), wei]));
   balances.set(FUNDER, funderWei);
-  const state = { baseFeeWei: 1n * GWEI, head: 1, nonce: 0, chargedWei: 0n, isMining: true, hasReceipts: true };
+  const state = {
+    baseFeeWei: 1n * GWEI,
+    head: 1,
+    nonce: 0,
+    chargedWei: 0n,
+    isMining: true,
+    hasReceipts: true,
+    refusal: '',
+  };
   /** By nonce. @type {Map<number, any>} */
   const pool = new Map();
   /** @type {Map<string, any>} */
@@ -92,6 +100,7 @@ function world({ balances: given, funderWei = 1000n * ETHER, capWei = ETHER, blo
       return toHex(gas);
     },
     eth_sendRawTransaction: (raw) => {
+      if (state.refusal !== '') throw new RpcError('eth_sendRawTransaction', -32000, state.refusal);
       const one = sent[Number(raw)];
       const other = pool.get(one.nonce);
       if (other !== undefined && one.priceWei * 10n < other.priceWei * 11n)
@@ -227,6 +236,20 @@ describe('a refill', () => {
     assert.deepEqual([refiller.open, refiller.facts.payments, balances.get(addressOf(0))], [0, 1, 3n * ETHER]);
     assert.equal(state.chargedWei, refiller.facts.gasWei);
   });
+
+  for (const refusal of ['forbidden by policy', 'txpool is full', 'insufficient funds for gas * price + value'])
+    it(`that the node refuses is not waited for, and its gas is given back: ${refusal}`, async () => {
+      const { refiller, round, during, state, warnings, balances } = world({ balances: [0n] });
+      Object.assign(state, { refusal });
+      await round();
+      await round();
+      assert.equal(warnings.length, 2);
+      await during(refiller.finish(), 1000);
+      assert.deepEqual([refiller.open, state.chargedWei], [0, 0n]);
+      state.refusal = '';
+      await round();
+      assert.deepEqual([balances.get(addressOf(0)), state.chargedWei], [3n * ETHER, refiller.facts.gasWei]);
+    });
 
   it('below a base fee that has risen is replaced, and made again', async () => {
     const { refiller, round, state, sent, balances, clock } = world({ balances: [0n] });
