@@ -26,6 +26,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { duration } from '../src/cli/parse.js';
+import { EXIT, UnavailableError, UsageError, oneLine } from '../src/errors.js';
 import { tableOf, tableText } from '../src/outputs/table.js';
 import { fitLine, median } from '../src/studies/statistics.js';
 import { startAnvil } from './nodes/anvil.js';
@@ -73,7 +74,8 @@ const PATIENCE_MS = 120_000;
 
 /** @param {ChildProcess} child */
 function look(child) {
-  if (child.exitCode !== null) throw new Error(`stress ended with ${child.exitCode}`);
+  const end = child.exitCode ?? child.signalCode;
+  if (end !== null) throw new UnavailableError(`stress ended with ${end}`);
   const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
   const figure = (/** @type {string} */ name) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1]);
   const descriptors = readdirSync(`/proc/${child.pid}/fd`).length;
@@ -101,7 +103,7 @@ async function liveBytes(child, folder, keptAs) {
     }
     sizeBytes = size;
   }
-  throw new Error('stress wrote no heap snapshot in time');
+  throw new UnavailableError('stress wrote no heap snapshot in time');
 }
 
 /** @param {string} file */
@@ -231,7 +233,11 @@ async function nodeAndEvents({ name, folder, durationMs }) {
   };
   const env = { STRESS_FUNDER_KEY: funderKey, STRESS_MNEMONIC: MNEMONIC };
   const funds = start([STRESS, 'fund', ...FLOOD.slice(0, 4), '--fund-amount', '20', '--rpc', url], { env });
-  await once(funds, 'exit');
+  const [code] = await once(funds, 'exit');
+  if (code !== 0) {
+    await node.stop();
+    throw new UnavailableError(`the wallets that fill the pool got no funds: stress fund ended with ${code}`);
+  }
   /** @type {ChildProcess | null} */
   let flood = null;
   const fill = async () => {
@@ -240,6 +246,8 @@ async function nodeAndEvents({ name, folder, durationMs }) {
   const stop = async () => {
     flood?.kill('SIGKILL');
     await node.stop();
+    // Other signals are ours.
+    if (flood?.exitCode) throw new UnavailableError(`the load that fills the pool ended with ${flood.exitCode}`);
   };
   /** @type {Event[]} */
   const events = Array.from({ length: RESTARTS }, (_, index) => ({
@@ -248,6 +256,15 @@ async function nodeAndEvents({ name, folder, durationMs }) {
   }));
   events.splice(2, 0, { atMs: durationMs * 0.36, act: fill });
   return { url, env, events, stop };
+}
+
+/** @param {string} name of an option @param {string} text */
+function msOf(name, text) {
+  try {
+    return Number(duration(1000)(text));
+  } catch (error) {
+    throw new UsageError(`--${name} ${/** @type {Error} */ (error).message}`);
+  }
 }
 
 /** @param {string[]} argv @returns {Promise<number>} the exit code */
@@ -263,9 +280,10 @@ async function main(argv) {
     },
     allowPositionals: true,
   });
-  const durationMs = Number(duration(1000)(values.duration));
-  const warmupMs =
-    values.warmup === undefined ? Math.min(WARMUP_MS, durationMs / 4) : Number(duration(0)(values.warmup));
+  const durationMs = msOf('duration', values.duration);
+  const warmupMs = values.warmup === undefined ? Math.min(WARMUP_MS, durationMs / 4) : msOf('warmup', values.warmup);
+  if (warmupMs >= durationMs) throw new UsageError('--warmup must be shorter than --duration');
+  if (values.geth && values.anvil) throw new UsageError('give --geth or --anvil');
   const folder = mkdtempSync(join(tmpdir(), 'stress-soak-'));
   const out = join(folder, 'run.json');
   const name = values.geth ? 'geth' : values.anvil ? 'anvil' : null;
@@ -303,4 +321,12 @@ async function main(argv) {
   }
 }
 
-process.exitCode = await main(process.argv.slice(2));
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  const { message, code } = /** @type {NodeJS.ErrnoException} */ (error);
+  const isUsage = error instanceof UsageError || String(code).startsWith('ERR_PARSE_ARGS');
+  if (!isUsage && !(error instanceof UnavailableError)) throw error;
+  process.stderr.write(`soak: ${oneLine(message)}\n`);
+  process.exitCode = isUsage ? EXIT.usage : EXIT.unavailable;
+}

@@ -80,7 +80,7 @@ function* relationProblems(command, given) {
     if (other !== undefined) yield `--${name} and --${other} exclude each other: leave one of them out`;
     const there = needs.flatMap((one) => optionNamed(one) ?? []).filter(({ commands }) => commands.includes(command));
     if (there.length > 0 && !there.some((one) => given.has(one.name)))
-      yield `--${name} needs ${there.map(usageOf).join(' or ')}`;
+      yield `--${name} needs ${there.flatMap((one) => (one.isSecret ? [usageOf(one), one.variable] : usageOf(one))).join(' or ')}`;
   }
 }
 

@@ -528,6 +528,8 @@ export type RefillPlan = {
   /** of the wallets, by position */
   addresses: string[];
   belowWei: bigint;
+  /** of what a wallet has in flight: its price may rise above the threshold */
+  inFlight: { gas: bigint; valueWei: bigint };
   /** what a wallet has afterwards */
   amountWei: bigint;
   fees: FeeState;

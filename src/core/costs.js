@@ -201,7 +201,7 @@ export function checkRefill(belowWei, amountWei, load, { gas, fees, blockSeconds
   const leastWei = BigInt(load.inFlight) * inFlightWei + BigInt(likelyWei);
   if (belowWei < leastWei)
     throw new UsageError(
-      `--refill-below ${ether(belowWei)} is too low: a wallet may spend ${rounded(leastWei)} in the ${Math.ceil(seconds)} s until a payment arrives; give that much`,
+      `--refill-below ${ether(belowWei)} is too low: a wallet may spend ${rounded(leastWei)} in the ${Math.ceil(seconds)} s until a payment arrives, at the present price: give that much, and a higher --fund-amount`,
     );
 }
 

@@ -242,7 +242,13 @@ async function planRefills({ wallets: own, chain: endpoints }, amountWei, load, 
   const { balanceWei: funderWei } = await settleFunder(sender, funder, notice);
   const network = { chainId, blockGasLimit, timeoutMs, sendUrl: endpoints.sendRpc?.href ?? null };
   const addresses = addressesOf(wallets);
-  return { ...network, belowWei, amountWei, funderWei, addresses, funder: funder.toState(), fees: fees.state() };
+  const operations = BigInt(load.inFlight);
+  const inFlight = {
+    gas: operations * gas.perOperation,
+    valueWei: operations * (gas.value?.perOperation ?? 0n),
+  };
+  const amounts = { belowWei, inFlight, amountWei, funderWei };
+  return { ...network, ...amounts, addresses, funder: funder.toState(), fees: fees.state() };
 }
 
 /** @param {Wallet[]} wallets */

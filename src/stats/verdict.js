@@ -46,7 +46,9 @@ const ROWS = Object.freeze([
     evidence: (f) =>
       `${partOf(f.empty, f.wallets, 'wallet')} had too little left for a transaction (insufficient_funds ${whole(f.run.failures.insufficient_funds)})`,
     advice: ({ run }) =>
-      run.refills === undefined ? 'raise --fund-amount' : 'pay the funder more, or raise --refill-below',
+      run.refills === undefined
+        ? 'raise --fund-amount'
+        : 'see the warnings: pay the funder more, or raise --fund-amount and --refill-below',
   },
   {
     name: 'port-bound',

@@ -225,7 +225,7 @@ chains
 funders
   -t 1 --rpc http://127.0.0.1:1 --fund-from DIR/none -> 65 cannot read the key file */none: no such file
   -t 1 --rpc http://127.0.0.1:1 --fund-from DIR/two -> 65 *two has 2 keys: give a file with one key
-  -t 1 --rpc http://127.0.0.1:1 --refill-below 1 -> 64 --refill-below needs --fund-from FILE
+  -t 1 --rpc http://127.0.0.1:1 --refill-below 1 -> 64 --refill-below needs --fund-from FILE or STRESS_FUNDER_KEY
   ${FUNDER} -t 1 --rpc http://127.0.0.1:1 --refill-below 1 --fund-amount 1 -> 64 --refill-below must be less than --fund-amount, which wallets are topped up to
   ${FUNDER} -t 1 --refill-below 1 -> 64 --refill-below needs a chain with a funder: give --rpc; *
   ${FUNDER} -t 1 --rpc http://127.0.0.1:1 --workload rpc --method eth_chainId --refill-below 1 -> 64 --workload rpc sends no transactions: leave out --refill-below

@@ -1,5 +1,5 @@
 import { ask, askAll, balanceOf, gather, nonceOf, nullIfAbsent, receiptOf } from '../../chain/answers.js';
-import { ether, pay, planPayments, settleFunder } from '../../chain/funding.js';
+import { ether, followFees, pay, planPayments, settleFunder } from '../../chain/funding.js';
 import { FundsError, RefusedError, StressError } from '../../errors.js';
 import { timeText } from '../../text.js';
 
@@ -15,6 +15,7 @@ import { timeText } from '../../text.js';
  * @property {Wallet} funder
  * @property {readonly string[]} addresses of the wallets, by position
  * @property {bigint} belowWei
+ * @property {{gas: bigint, valueWei: bigint}} inFlight of one wallet
  * @property {bigint} amountWei what a wallet has afterwards
  * @property {(wei: bigint) => Promise<boolean>} charge asks the load for gas; negative: gives it back
  * @property {(kind: string, words: string) => void} warn
@@ -73,8 +74,8 @@ export class Refiller {
     return rpcs[this.#failures % rpcs.length];
   }
 
-  /** @returns {Promise<number>} milliseconds until the next one */
-  async round() {
+  /** @param {AbortSignal} [ending] afterwards nothing is paid @returns {Promise<number>} milliseconds until the next one */
+  async round(ending) {
     const { clock, signal } = this.#options.sender;
     let readingMs = 0;
     try {
@@ -86,17 +87,32 @@ export class Refiller {
       const [funderWei, ...balances] = await askAll(this.#rpc, questions, 'setup');
       readingMs = (clock.nowUs() - startUs) / 1000;
       this.#foretell(funderWei, balances);
-      const poor = this.#wallets.filter(({ position }) => balances[position] < this.#options.belowWei);
+      const thresholdWei = await this.#thresholdWei();
+      const poor = this.#wallets.filter(({ position }) => balances[position] < thresholdWei);
       const missing = poor.map((wallet) => {
         return { wallet, missingWei: this.#options.amountWei - balances[wallet.position] };
       });
-      if (missing.length > 0) await this.#pay(missing);
+      if (missing.length > 0 && !ending?.aborted) await this.#pay(missing);
     } catch (error) {
       if (!(error instanceof StressError)) throw error;
       this.#failures += 1;
       if (!signal.aborted) this.#options.warn('refill', `wallets were not refilled: ${error.message}`);
     }
     return Math.max(PERIOD_MS, PAUSE_PER_READING * readingMs);
+  }
+
+  /** What a wallet needs at the present price, at least --refill-below. */
+  async #thresholdWei() {
+    const { sender, belowWei, inFlight, amountWei, warn } = this.#options;
+    await followFees({ ...sender, rpc: this.#rpc });
+    const needWei = inFlight.gas * sender.fees.worstPriceWei() + inFlight.valueWei;
+    if (needWei <= belowWei) return belowWei;
+    if (needWei <= amountWei) return needWei;
+    warn(
+      'price',
+      `what a wallet has in flight may cost ${ether(needWei)} at the present price, and wallets are topped up to ${ether(amountWei)}: give a higher --fund-amount`,
+    );
+    return amountWei;
   }
 
   /** Waits for what was sent, until the signal aborts. */

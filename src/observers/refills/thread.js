@@ -4,7 +4,7 @@ import { createClock } from '../../clock.js';
 import { Refiller } from './refiller.js';
 
 /**
- * The thread of --refill-below: during the load it alone has the funder's key.
+ * The thread of --refill-below: during the load it alone signs with the funder's key.
  *
  * @import { RefillPlan } from '../../contracts/load.d.ts'
  * @import { SideWork } from '../../core/side-thread.js'
@@ -14,7 +14,7 @@ import { Refiller } from './refiller.js';
 /** @type {SideWork<RefillPlan & {finishMs: number}, RefillMessage, RefillResult>} */
 export default async function refill({ finishMs, ...plan }, rpcs, onMessage, post) {
   const clock = createClock();
-  const { chainId, blockGasLimit, timeoutMs, funder, addresses, belowWei, amountWei } = plan;
+  const { chainId, blockGasLimit, timeoutMs, funder, addresses, belowWei, inFlight, amountWei } = plan;
   const [begun, ending, over] = [new AbortController(), new AbortController(), new AbortController()];
   // One request at a time.
   let answer = (/** @type {boolean} */ _isGranted) => {};
@@ -34,13 +34,13 @@ export default async function refill({ finishMs, ...plan }, rpcs, onMessage, pos
   const network = { clock, signal: over.signal, timeoutMs, chainId, blockGasLimit };
   const refiller = new Refiller({
     sender: { ...network, fees: createFees(plan.fees), signer: await createSigner() },
-    ...{ rpcs, addresses, belowWei, amountWei, charge },
+    ...{ rpcs, addresses, belowWei, inFlight, amountWei, charge },
     funder: Wallet.fromState(funder),
     warn: (kind, words) => post({ warning: [kind, words] }),
   });
   await clock.sleep(2 ** 31 - 1, AbortSignal.any([begun.signal, ending.signal]));
   while (!ending.signal.aborted) {
-    const pauseMs = await refiller.round();
+    const pauseMs = await refiller.round(ending.signal);
     post({ facts: refiller.facts });
     await clock.sleep(pauseMs, ending.signal);
   }

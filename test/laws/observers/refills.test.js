@@ -130,7 +130,8 @@ function world({ balances: given, funderWei = 1000n * ETHER, capWei = ETHER, blo
   });
   const refiller = new Refiller({
     ...{ sender, rpcs: [...ahead, rpc], funder, addresses: given.map((_, i) => addressOf(i)) },
-    ...{ belowWei: ETHER, amountWei: 3n * ETHER, warn: (kind, words) => warnings.push(`${kind}: ${words}`) },
+    ...{ belowWei: ETHER, amountWei: 3n * ETHER, inFlight: { gas: 1_000_000n, valueWei: 0n } },
+    ...{ warn: (kind, words) => warnings.push(`${kind}: ${words}`) },
     charge: async (wei) => {
       if (wei > 0n && state.chargedWei + wei > capWei) return false;
       state.chargedWei += wei;
@@ -173,6 +174,24 @@ describe('a refill', () => {
     assert.deepEqual(warnings, []);
     await round();
     assert.equal(refiller.facts.transactions, 1, 'nothing more is paid');
+  });
+
+  it('is made as well where an operation costs more than the threshold by now, and more than the amount is told', async () => {
+    const { round, balances, state, warnings } = world({ balances: [ETHER, 2n * ETHER], funderWei: 10n ** 9n * ETHER });
+    await round();
+    assert.deepEqual([balances.get(addressOf(0)), balances.get(addressOf(1))], [ETHER, 2n * ETHER]);
+    // A million of gas at the highest price that is offered, five times the base fee.
+    state.baseFeeWei = 300n * GWEI;
+    await round();
+    assert.deepEqual([balances.get(addressOf(0)), balances.get(addressOf(1))], [3n * ETHER, 2n * ETHER]);
+    assert.deepEqual(warnings, []);
+    state.baseFeeWei = 2000n * GWEI;
+    await round();
+    assert.equal(balances.get(addressOf(1)), 3n * ETHER);
+    assert.match(
+      warnings[0],
+      /^price: what a wallet has in flight may cost 10\.0+1 ether at the present price, and wallets are topped up to 3\.0 ether/,
+    );
   });
 
   it('is made by the next endpoint after one that fails, with a warning for each failure', async () => {

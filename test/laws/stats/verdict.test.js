@@ -383,7 +383,7 @@ const CASES = {
     [
       'a dry funder',
       { ...ONE, failures: { insufficient_funds: 200 }, refills: REFILLS },
-      /; pay the funder more, or raise/,
+      /; see the warnings: pay the funder more, or raise/,
     ],
   ],
 };
