@@ -11,7 +11,7 @@ import { call, ensureBuilt, startNode } from './build.js';
 const VERSION = 'v0.3.2';
 
 /** Replacements hold in the main module only. Without the newer sonic, a Go from 1.25 on does not compile it. */
-const EVMD = {
+export const EVMD = {
   name: 'cosmos-evm',
   module: 'github.com/cosmos/evm/cmd/evmd',
   version: VERSION,
