@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util';
 import { AVALANCHEGO } from './nodes/avalanche.js';
 import { isBuilt } from './nodes/build.js';
 import { EVMD } from './nodes/cosmos-evm.js';
-import { GETH, OP_GETH } from './nodes/geth.js';
+import { GETH } from './nodes/geth.js';
 import { OTELCOL } from './nodes/otelcol.js';
 
 const TEST = fileURLToPath(new URL('test.js', import.meta.url));
@@ -33,7 +33,7 @@ const SUITES = {
   e2e: {},
   slow: { options: ['--test-concurrency=1'] },
   geth: { needs: noGeth },
-  clients: { needs: () => noGeth() ?? noAvalanche() ?? noNode(OP_GETH) ?? noNode(EVMD) },
+  clients: { needs: () => noGeth() ?? noAvalanche() ?? noNode(EVMD) },
   faults: { needs: noGeth },
   avalanche: { needs: noAvalanche },
   rotating: { needs: noAvalanche },

@@ -12,19 +12,7 @@ import { parseArgs } from 'node:util';
 import { UsageError, oneLine } from '../../src/errors.js';
 import { call, ensureBuilt, parsePort, serve, startNode } from './build.js';
 
-const MODULE = 'github.com/ethereum/go-ethereum';
-export const GETH = { name: 'geth', module: `${MODULE}/cmd/geth`, version: 'v1.17.0' };
-
-const OP_VERSION = 'v1.101702.3';
-/** The geth of the OP stack. Its module has the name of geth's. */
-export const OP_GETH = {
-  name: 'op-geth',
-  module: GETH.module,
-  version: OP_VERSION,
-  goMod: `
-    require ${MODULE} ${GETH.version}
-    replace ${MODULE} => github.com/ethereum-optimism/op-geth ${OP_VERSION}`,
-};
+export const GETH = { name: 'geth', module: 'github.com/ethereum/go-ethereum/cmd/geth', version: 'v1.17.0' };
 
 /** The key of the account that `geth --dev` funds. It is in geth's source: no secret. */
 export const FUNDER_KEY = '0xb71c71a67e1177ad4e901695e1b4b9ee17ae16c6668d313eac2f96dbcda3f291';
@@ -35,7 +23,6 @@ const LOG_WARNINGS = 2;
 
 /**
  * @param {object} [options]
- * @param {typeof GETH} [options.client] geth itself, or a fork with its flags
  * @param {number} [options.period] seconds between blocks, or 0 for a block whenever a transaction waits
  * @param {number} [options.port] of the RPC; 0 takes any free port
  * @param {number | null} [options.gasLimit] of a block; null leaves it to geth
@@ -45,10 +32,10 @@ const LOG_WARNINGS = 2;
  * @param {AbortSignal} [options.signal] stops the node, or its start
  */
 export async function startGeth(options = {}) {
-  const { client = GETH, period = 0, port = 0, gasLimit = GAS_LIMIT, dataDir, flags = [], log, signal } = options;
-  const binary = await ensureBuilt(client, signal);
+  const { period = 0, port = 0, gasLimit = GAS_LIMIT, dataDir, flags = [], log, signal } = options;
+  const binary = await ensureBuilt(GETH, signal);
   const node = await startNode({
-    name: client.name,
+    name: 'geth',
     binary,
     funderKey: FUNDER_KEY,
     readyTimeoutMs: READY_TIMEOUT_MS,

@@ -5,7 +5,7 @@ import { startAvalanche } from '../../scripts/nodes/avalanche.js';
 import { startCosmosEvm } from '../../scripts/nodes/cosmos-evm.js';
 import { startEthereumjs } from '../../scripts/nodes/ethereumjs.js';
 import { startGanache } from '../../scripts/nodes/ganache.js';
-import { OP_GETH, startGeth } from '../../scripts/nodes/geth.js';
+import { startGeth } from '../../scripts/nodes/geth.js';
 import { startHardhat } from '../../scripts/nodes/hardhat.js';
 import { DEV_MNEMONIC } from '../../src/chain/keys.js';
 import { rpcCall, startAnvil } from '../helpers/anvil.js';
@@ -38,7 +38,6 @@ const CLIENTS = {
   'hardhat, chain type op': { start: () => startHardhat({ chainType: 'op' }) },
   'anvil --disable-block-gas-limit': { start: () => startAnvil({ args: ['--disable-block-gas-limit'] }) },
   'anvil, a block a second': { start: () => startAnvil({ args: ['--block-time', '1'] }) },
-  'op-geth, a block a second': { start: () => startGeth({ client: OP_GETH, period: 1 }) },
   'geth, a block a second': { start: () => startGeth({ period: 1 }) },
   'geth with the transactions and states of the last blocks only': {
     start: () => startGeth({ flags: '--history.transactions 8 --history.state 128 --history.logs.disable'.split(' ') }),

@@ -46,6 +46,9 @@ describe('wallets with funds for a few seconds', () => {
     const { run, stderr } = await runOf(t, words, { chain, threads: 5, offset: 400, env, exit: 69 });
     assert.deepEqual([run.end, run.audit.result, run.counts.timedOut], ['no_wallets', 'exact', 0]);
     assert.ok(run.counts.verified > 50 && run.counts.failed <= 5, JSON.stringify(run.counts));
-    assert.match(stderr, /^ERROR: no wallet has had funds for 10s, and the funder has paid none: give it more$/m);
+    assert.match(
+      stderr,
+      /^ERROR: no wallet has had funds for 10s, and the funder has paid none: see the warnings, and give it more$/m,
+    );
   });
 });
