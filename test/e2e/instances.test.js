@@ -132,7 +132,7 @@ async function assertUnharmed({ code, stderr, run, instance: one }, overlap) {
 test('overlapping slices that send at the same time are found while running, with proof', async (t) => {
   const instances = [instance(t, 80), instance(t, 90)];
   // With their counters deployed before, nothing but the load is left to collide.
-  for (const one of instances) await start(t, one, '-d 100ms').end();
+  for (const one of instances) await start(t, one, '--iterations 20').end();
   const [first, second] = await collide(t, instances);
   assert.equal(first.code, 76, first.stderr);
   await assertProven(first.instance, first.stderr, 90);
@@ -146,7 +146,7 @@ test('overlapping slices that send at the same time are found while running, wit
 
 test('two instances that would send the very same transactions are found out, and nothing counts twice', async (t) => {
   const instances = [instance(t, 120, 10), instance(t, 120, 10)];
-  await start(t, instances[0], '-d 100ms').end();
+  await start(t, instances[0], '--iterations 20').end();
   // The same counters and a fixed price: the same nonce, receiver, data, gas and fee, and so the same hash.
   writeFileSync(instances[1].contracts, JSON.stringify(readJson(instances[0].contracts)));
   const before = await countersIn(node.url, instances[0].contracts);

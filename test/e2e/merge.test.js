@@ -5,7 +5,6 @@ import { basename, join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { anvilFor } from '../helpers/anvil.js';
 import { exited, readJson, runStress } from '../helpers/cli.js';
-import { assertNear } from '../helpers/recompute.js';
 import { readRows } from '../helpers/rows.js';
 import { schemaErrors } from '../helpers/run-file.js';
 import { sumOf } from '../helpers/run-of.js';
@@ -192,11 +191,4 @@ function assertSums(merged) {
     );
   assert.equal(merged.audit.effectsOnChain, String(sum(({ audit }) => Number(audit.effectsOnChain))));
   assert.equal(merged.audit.wallets, INSTANCES * THREADS);
-  // The instances had the same window, but for a small part.
-  assertNear(
-    merged.rates.verifiedPerSecond,
-    sum(({ rates }) => rates.verifiedPerSecond),
-    0.05,
-    'TPS',
-  );
 }
