@@ -266,7 +266,11 @@ export class TransactionRecovery extends Recovery {
     if (!isUnpaid || clock.nowUs() - this.#unpaidUs < txTimeoutMs * 1000) return;
     const words = `no wallet has had funds for ${timeText(txTimeoutMs / 1000)}`;
     if (options.budget?.hasRefused) options.onStop('max_spend', new RefusedError(`${words}: ${PAYMENTS_REFUSED}`));
-    else options.onStop('no_wallets', new FundsError(`${words}, and the funder has paid none: see the warnings, and give it more`));
+    else
+      options.onStop(
+        'no_wallets',
+        new FundsError(`${words}, and the funder has paid none: see the warnings, and give it more`),
+      );
   }
 
   /** Adds the reason to the words of the first revert of each code. @param {Operation} operation @param {Sample} sample */
