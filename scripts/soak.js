@@ -295,10 +295,10 @@ async function main(argv) {
   });
   // stress drains at the first signal, and this script cleans up afterwards.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill('SIGINT'));
-  let isMemoryBounded = false;
+  let isGood = false;
   try {
     const hasSnapshots = !values['no-snapshots'];
-    isMemoryBounded = await watch(child, {
+    const isMemoryBounded = await watch(child, {
       ...{ folder, out, durationMs, warmupMs, hasSnapshots },
       events: node?.events ?? [],
     });
@@ -310,12 +310,13 @@ async function main(argv) {
       `${readFileSync(summary, 'utf8').replace(/^[^]*\n(?=Summary)/, '')}\n${verified} of ${started} verified, audit ${isExact ? 'exact' : `not exact, exit code ${code}`}, ` +
         `run file of ${statSync(out).size} bytes${run.refills ? `, ${run.refills.payments} refills` : ''}\n`,
     );
-    return isMemoryBounded && isExact ? 0 : 1;
+    isGood = isMemoryBounded && isExact;
+    return isGood ? 0 : 1;
   } finally {
     await end(child);
     await node?.stop();
-    if (isMemoryBounded) rmSync(folder, { recursive: true, force: true });
-    else process.stdout.write(`the snapshots are in ${folder}\n`);
+    if (isGood) rmSync(folder, { recursive: true, force: true });
+    else process.stdout.write(`the files of the run are in ${folder}\n`);
   }
 }
 

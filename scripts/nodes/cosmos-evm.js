@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../src/chain/devchain.js';
 import { DEV_MNEMONIC } from '../../src/chain/keys.js';
+import { UnavailableError } from '../../src/errors.js';
 import { FUNDER_KEY } from './anvil.js';
 import { call, ensureBuilt, startNode } from './build.js';
 
@@ -63,9 +64,11 @@ export async function startCosmosEvm() {
     findUrl: () => url,
   });
   // Before its first block it answers nothing but eth_chainId.
-  for (let tries = 0; tries < FIRST_BLOCK_TRIES; tries += 1) {
-    if (await call(url, 'eth_blockNumber').catch(() => false)) break;
+  for (let tries = 0; !(await call(url, 'eth_blockNumber').catch(() => false)); tries += 1) {
     await sleep(FIRST_BLOCK_POLL_MS);
+    if (tries < FIRST_BLOCK_TRIES) continue;
+    await node.stop();
+    throw new UnavailableError('cosmos-evm makes no block');
   }
   return { ...node, wsUrl: `ws://127.0.0.1:${wsPort}`, mnemonic: MNEMONIC };
 }

@@ -16,7 +16,7 @@ import {
 import { isFunder } from './keys.js';
 import { classOf } from './refusals.js';
 import { retryAfterMs } from './retries.js';
-import { isNonceUsed, submit } from './submit.js';
+import { NOT_ARRIVED, isNonceUsed, submit } from './submit.js';
 import { partOf } from '../text.js';
 
 /**
@@ -105,7 +105,7 @@ export async function sendAll(sender, orders, onProgress) {
  */
 class OrderSubmission {
   isUnsure = false;
-  /** Whether each answer so far was a refusal of this transaction. */
+  /** Whether each answer so far was one of a node that has not taken this transaction. */
   isRefused = true;
   /** Until then the endpoint wants no request (Retry-After). */
   #untilUs = 0;
@@ -141,7 +141,8 @@ class OrderSubmission {
 
   /** @param {unknown} error */
   noteError(error) {
-    this.isRefused &&= error instanceof RpcError && !isNonceUsed(classOf(error));
+    const refusal = error instanceof RpcError ? classOf(error) : null;
+    this.isRefused &&= refusal !== null && NOT_ARRIVED.has(refusal);
     this.#untilUs = this.#sender.clock.nowUs() + retryAfterMs(error) * 1000;
   }
 
@@ -178,7 +179,7 @@ async function send(sender, order) {
     await submit(submission, { clock, random: Math.random });
     return sent;
   } catch (error) {
-    if (submission.isRefused && (await isUnknown(sender.rpc, sent.hash))) onRefused?.();
+    if (onRefused && submission.isRefused && (await isUnknown(sender.rpc, sent.hash))) onRefused();
     const refusal = error instanceof RpcError ? classOf(error) : null;
     if (refusal === 'funds') throw fundsRefused(wallet, /** @type {RpcError} */ (error));
     if (!isNonceUsed(refusal)) throw error;

@@ -27,7 +27,7 @@ import { backOffMs, isLimit, isLost } from './retries.js';
 const MAX_LOOKUPS = 5;
 
 /** Refusals that the node makes before it looks at the transaction, or at the first sending of one. @type {ReadonlySet<RefusalClass>} */
-const NOT_ARRIVED = new Set(/** @type {const} */ (['rate_limit', 'starting', 'funds', 'price', 'pool_full']));
+export const NOT_ARRIVED = new Set(/** @type {const} */ (['rate_limit', 'starting', 'funds', 'price', 'pool_full']));
 
 /** Fee increases after "underpriced" before the submission fails. */
 const MAX_RAISES = 5;

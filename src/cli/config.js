@@ -8,7 +8,7 @@ import { similarNames } from '../similar-names.js';
 import { quote, shellWord } from '../text.js';
 import { headersOf } from '../transport/headers.js';
 import { MAX_BODY_BYTES, MAX_CALL_BODY_BYTES } from '../transport/http.js';
-import { MIX, WORKLOADS } from '../workloads/table.js';
+import { MIX, WORKLOADS, sidesOf } from '../workloads/table.js';
 import { splitCommandLine } from './command-line.js';
 import { checkVariables } from './environment.js';
 import { dashed, helpText } from './help.js';
@@ -295,12 +295,16 @@ function derive(config, redacted) {
   workload.checkRpc &&= workload.checkRpc.href;
 }
 
-/** A multiple of the number of endpoints, so that each endpoint gets as many wallets. @param {Groups} config */
-function workersOf({ load: { workers, threads }, network: { connections }, chain: { rpc } }) {
+/**
+ * A multiple of the number of endpoints, so that each endpoint gets as many wallets. Each side of a mix has as many.
+ * @param {Groups} config
+ */
+function workersOf({ load: { workers, threads }, network: { connections }, chain: { rpc }, workload: { mix } }) {
   const endpoints = Math.max(1, rpc.length);
   // Half of the CPUs are left for a node on the same machine.
   const wanted = workers === 'auto' ? Math.floor(availableParallelism() / 2) : workers;
-  const most = Math.floor(Math.min(threads, connections) / endpoints);
+  const least = Math.min(...sidesOf(threads, mix), ...sidesOf(connections, mix));
+  const most = Math.floor(least / endpoints);
   return endpoints * Math.max(1, Math.min(Math.ceil(wanted / endpoints), most));
 }
 

@@ -530,6 +530,8 @@ export type RefillPlan = {
   belowWei: bigint;
   /** of what a wallet has in flight: its price may rise above the threshold */
   inFlight: { gas: bigint; valueWei: bigint };
+  /** above it the load pauses (--max-base-fee) */
+  maxBaseFeeWei: bigint | null;
   /** what a wallet has afterwards */
   amountWei: bigint;
   fees: FeeState;

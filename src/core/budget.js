@@ -30,7 +30,7 @@ export class FeeBudget {
   /** Charged or reserved. */
   #usedWei = 0n;
   /** Of the block that was observed last. @type {bigint | null} */
-  #lastBaseFeeWei = null;
+  #lastBaseFeeWei;
   /** Whether charge() was last answered with false. */
   hasRefused = false;
   /**
@@ -45,8 +45,10 @@ export class FeeBudget {
    * @param {Pick<Fees, 'current' | 'blobPriceWei'>} options.fees
    * @param {(position: number, nonce: number) => Pick<Call, 'gasLimit' | 'sidecar'>} options.callOf
    * @param {(position: number, nonce: number) => Fee | null} options.feeAhead of a transaction signed ahead of time
+   * @param {bigint | null} options.baseFeeWei of the block before the first that is observed
    */
-  constructor({ capWei, fees, callOf, feeAhead }) {
+  constructor({ capWei, fees, callOf, feeAhead, baseFeeWei }) {
+    this.#lastBaseFeeWei = baseFeeWei;
     this.#capWei = capWei;
     this.#fees = fees;
     this.#callOf = callOf;

@@ -145,7 +145,8 @@ export class ThreadEngine {
     const callOf = callsOf(workload);
     /** @type {(position: number, nonce: number) => Fee | null} */
     const feeAhead = (position, nonce) => presigner.feeAhead(position, nonce);
-    const budget = capWei === null ? null : new FeeBudget({ capWei, fees, callOf, feeAhead });
+    const budget =
+      capWei === null ? null : new FeeBudget({ capWei, fees, callOf, feeAhead, baseFeeWei: fees.state().baseFeeWei });
     const createDetector = this.#options.createDetector ?? detectors[about.inclusion].create;
     const inclusion = createDetector({
       rpc,
@@ -196,7 +197,7 @@ export class ThreadEngine {
       // Such as eth_sendPrivateTransaction.
       isShown: config.network.sendMethod === PLAIN_SENDING.sendMethod,
       txTimeoutMs: config.network.txTimeoutMs,
-      refillBelowWei: about.refillBelowWei ?? null,
+      refillWei: refillWeiOf(about.refillBelowWei ?? null, workload, callOf, fees),
     };
     return {
       run: (operation) => runTransaction(tools, operation),
@@ -441,5 +442,22 @@ function callsOf(workload) {
     } catch {
       return NO_CALL;
     }
+  };
+}
+
+/**
+ * What a wallet needs for its next operation at the present price, at least --refill-below.
+ * @param {bigint | null} belowWei
+ * @param {Pick<TransactionWorkload, 'gas'>} workload
+ * @param {ReturnType<typeof callsOf>} callOf
+ * @param {Pick<Fees, 'worstPriceWei'>} fees
+ * @returns {Tools['refillWei']}
+ */
+function refillWeiOf(belowWei, { gas }, callOf, fees) {
+  if (belowWei === null) return null;
+  return ({ position, nextNonce }) => {
+    const valueWei = gas.value?.perOperation ?? 0n;
+    const needWei = callOf(position, nextNonce).gasLimit * fees.worstPriceWei() + valueWei;
+    return needWei > belowWei ? needWei : belowWei;
   };
 }

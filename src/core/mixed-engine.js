@@ -2,7 +2,7 @@ import { Wallet } from '../chain/keys.js';
 import { merge } from '../stats/merge.js';
 import { SNAPSHOT } from '../stats/metrics.js';
 import { createWorkload } from '../workloads/index.js';
-import { CALLS } from '../workloads/table.js';
+import { CALLS, sidesOf } from '../workloads/table.js';
 import { loadText } from './describe.js';
 import { Account, sliceIndexes } from './nonces.js';
 import { counted } from '../text.js';
@@ -28,22 +28,21 @@ export function splitLoad(config) {
   const others = mix.filter(({ name }) => name !== CALLS);
   if (others.length === mix.length) return { own: config, calls: null };
   const share = weightOf(others) / weightOf(mix);
-  const partOf = (/** @type {number} */ all) => Math.min(all - 1, Math.max(1, Math.round(share * all)));
   /** @param {number} part @param {number} threads @param {number} connections */
   const scaled = (part, threads, connections) => {
     const ratePerSecond = load.ratePerSecond && part * load.ratePerSecond;
     const stages = load.stages?.map(({ fromPerSecond, toPerSecond, durationUs }) => {
       return { fromPerSecond: part * fromPerSecond, toPerSecond: part * toPerSecond, durationUs };
     });
-    const workers = Math.max(1, Math.min(load.workers, threads, connections));
-    const scaledLoad = { ...load, threads, workers, ratePerSecond, stages: stages ?? null };
+    const scaledLoad = { ...load, threads, ratePerSecond, stages: stages ?? null };
     return { ...config, network: { ...network, connections }, load: scaledLoad };
   };
-  const [threads, sockets] = [partOf(load.threads), partOf(network.connections)];
+  const [threads, users] = sidesOf(load.threads, mix);
+  const [sockets, callSockets] = sidesOf(network.connections, mix);
   return {
     own: { ...scaled(share, threads, sockets), workload: { ...workload, mix: others } },
     calls: {
-      ...scaled(1 - share, load.threads - threads, network.connections - sockets),
+      ...scaled(1 - share, users, callSockets),
       wallets: { ...wallets, offset: wallets.offset + threads },
       workload: { ...workload, workload: 'rpc' },
     },

@@ -232,7 +232,7 @@ function nothing() {}
  * @property {() => number} random from 0 to 1
  * @property {number} txTimeoutMs
  * @property {number} startBlock latest block when the load began
- * @property {bigint | null} refillBelowWei wallets with less are paid during the load; null: they are not
+ * @property {((account: Account) => bigint) | null} refillWei wallets with less wait for a payment; null: they are not paid
  */
 
 /** First and longest pause between two attempts to read the effect; it doubles. */

@@ -235,7 +235,7 @@ export class TransactionRecovery extends Recovery {
       if (decision.status === 'reverted') void this.#explain(operation, sample);
       return true;
     });
-    const isRefilled = sample.code === 'insufficient_funds' && this.#tools.refillBelowWei !== null;
+    const isRefilled = sample.code === 'insufficient_funds' && this.#tools.refillWei !== null;
     if (!isResolved || !isUsableAfter(operation, isRefilled ? null : sample.code)) return false;
     if (isRefilled) await this.#untilRefilled(account);
     return true;
@@ -243,7 +243,7 @@ export class TransactionRecovery extends Recovery {
 
   /** No operation of the wallet waits meanwhile, so this is in no latency. @param {Account} account */
   async #untilRefilled(account) {
-    const { clock, rpc, refillBelowWei } = this.#tools;
+    const { clock, rpc, refillWei } = this.#tools;
     const { unpaid, halted } = this.driver;
     const [leastMs, mostMs] = REFILL_PAUSE_MS;
     this.#unpaidUs = clock.nowUs();
@@ -253,7 +253,7 @@ export class TransactionRecovery extends Recovery {
       if (halted.aborted) return;
       const balanceWei = await gather(rpc, balanceOf(account.wallet.address, 'latest'), 'resolve').catch(() => null);
       if (balanceWei === null) continue;
-      if (balanceWei >= /** @type {bigint} */ (refillBelowWei)) break;
+      if (balanceWei >= /** @type {NonNullable<typeof refillWei>} */ (refillWei)(account)) break;
       this.#endIfUnpaid();
     }
     unpaid.delete(account);

@@ -231,7 +231,7 @@ function fundsOf(states, besideWei = 0n) {
  * @param {{funder: Wallet | null, wallets: Wallet[], sender: Sender, gas: Gas, chain: ChainInfo, notice: (line: string) => void}} known
  * @returns {Promise<RefillPlan | null>} null: not asked for
  */
-async function planRefills({ wallets: own, chain: endpoints }, amountWei, load, known) {
+async function planRefills({ wallets: own, chain: endpoints, load: { maxBaseFeeWei } }, amountWei, load, known) {
   const { funder, wallets, sender, gas, chain, notice } = known;
   const { refillBelowWei: belowWei } = own;
   if (belowWei === null || funder === null) return null;
@@ -247,7 +247,7 @@ async function planRefills({ wallets: own, chain: endpoints }, amountWei, load, 
     gas: operations * gas.perOperation,
     valueWei: operations * (gas.value?.perOperation ?? 0n),
   };
-  const amounts = { belowWei, inFlight, amountWei, funderWei };
+  const amounts = { belowWei, inFlight, amountWei, funderWei, maxBaseFeeWei };
   return { ...network, ...amounts, addresses, funder: funder.toState(), fees: fees.state() };
 }
 

@@ -139,3 +139,18 @@ export function setProblem(workload, given, prefix = '') {
   if (settings.length === 0) return `${start('...')}, which has none`;
   return `${start(oneLine(withoutKeys(text), 60))}: it has ${settings.join(', ')}`;
 }
+
+/**
+ * A mix with calls has two sides: its transactions, and its calls. Other mixes have one.
+ * @param {number} all wallets, or connections
+ * @param {readonly {name: string, weight: number}[]} mix
+ * @returns {number[]} the part of each side, by weight, at least one
+ */
+export function sidesOf(all, mix) {
+  const weightOf = (/** @type {typeof mix} */ members) => members.reduce((sum, { weight }) => sum + weight, 0);
+  const calls = mix.filter(({ name }) => name === CALLS);
+  if (calls.length === 0) return [all];
+  const part = Math.round((1 - weightOf(calls) / weightOf(mix)) * all);
+  const own = Math.min(all - 1, Math.max(1, part));
+  return [own, all - own];
+}

@@ -92,11 +92,14 @@ describe('workers share the slice', { concurrency: 2 }, () => {
   });
 });
 
-test('a mix in which one side has fewer wallets than there are workers', async (t) => {
-  const words = '--workers 2 --mix counter:80,calls:20 --calls wallet --rate 12 -d 1s';
-  const { run } = await runOf(t, words, { chain: paced, threads: 6 });
-  assert.deepEqual([run.end, run.audit.exact], ['duration', true]);
-});
+for (const mix of ['counter:80,calls:20', 'counter:20,calls:80'])
+  test(`a mix in which one side has fewer wallets than there are workers: ${mix}`, async (t) => {
+    const words = `--workers 2 --mix ${mix} --calls wallet --rate 12 -d 1s`;
+    const { run } = await runOf(t, words, { chain: paced, threads: 6 });
+    const { audit, end, generator } = run;
+    assert.deepEqual([end, audit.exact, generator.workers], ['duration', true, 1]);
+    assert.equal(generator.rpcCalls.submit, Number(audit.effectsOnChain), 'nothing counts twice');
+  });
 
 test('a worker whose wallet runs out of funds ends, and the others go on', async (t) => {
   const result = await runOf(t, '--workers 2 -d 6s', {

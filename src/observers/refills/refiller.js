@@ -16,14 +16,20 @@ import { timeText } from '../../text.js';
  * @property {readonly string[]} addresses of the wallets, by position
  * @property {bigint} belowWei
  * @property {{gas: bigint, valueWei: bigint}} inFlight of one wallet
+ * @property {bigint | null} maxBaseFeeWei above it the load pauses
  * @property {bigint} amountWei what a wallet has afterwards
  * @property {(wei: bigint) => Promise<boolean>} charge asks the load for gas; negative: gives it back
  * @property {(kind: string, words: string) => void} warn
+ * @property {AbortSignal} ending afterwards nothing more is paid
  *
  * @typedef {{address: string, position: number}} Receiver
  * @typedef {{wallet: Receiver, missingWei: bigint}} Payment
- * @typedef {{nonce: number, reservedWei: bigint, payments: Payment[], passedAtUs: number | null, isRefused: boolean}} Open passedAtUs: when its nonce
- *   was first seen used
+ * @typedef {object} Open
+ * @property {number} nonce
+ * @property {bigint} reservedWei
+ * @property {Payment[]} payments
+ * @property {number | null} passedAtUs when its nonce was first seen used
+ * @property {number | null} refusedAtUs when the node had refused it, and did not know it
  */
 
 /** The threshold covers what a wallet spends in the meantime. */
@@ -38,7 +44,7 @@ const WINDOW_S = 60;
 /** The user is told ten minutes before the funder runs dry. */
 const WARN_S = 600 + WINDOW_S;
 
-/** An endpoint may serve a receipt so long after the nonce. */
+/** An endpoint may serve a receipt so long after the nonce, and another one may have a transaction that was refused. */
 const LAG_US = 5e6;
 
 /** A payment that ends the load is waited for. */
@@ -74,8 +80,8 @@ export class Refiller {
     return rpcs[this.#failures % rpcs.length];
   }
 
-  /** @param {AbortSignal} [ending] afterwards nothing is paid @returns {Promise<number>} milliseconds until the next one */
-  async round(ending) {
+  /** @returns {Promise<number>} milliseconds until the next one */
+  async round() {
     const { clock, signal } = this.#options.sender;
     let readingMs = 0;
     try {
@@ -92,27 +98,30 @@ export class Refiller {
       const missing = poor.map((wallet) => {
         return { wallet, missingWei: this.#options.amountWei - balances[wallet.position] };
       });
-      if (missing.length > 0 && !ending?.aborted) await this.#pay(missing);
+      if (missing.length > 0) await this.#pay(missing);
     } catch (error) {
       if (!(error instanceof StressError)) throw error;
       this.#failures += 1;
-      if (!signal.aborted) this.#options.warn('refill', `wallets were not refilled: ${error.message}`);
+      if (!signal.aborted && !this.#options.ending.aborted)
+        this.#options.warn('refill', `wallets were not refilled: ${error.message}`);
     }
     return Math.max(PERIOD_MS, PAUSE_PER_READING * readingMs);
   }
 
   /** What a wallet needs at the present price, at least --refill-below. */
   async #thresholdWei() {
-    const { sender, belowWei, inFlight, amountWei, warn } = this.#options;
+    const { sender, belowWei, inFlight, amountWei, maxBaseFeeWei, warn } = this.#options;
     await followFees({ ...sender, rpc: this.#rpc });
     const needWei = inFlight.gas * sender.fees.worstPriceWei() + inFlight.valueWei;
-    if (needWei <= belowWei) return belowWei;
-    if (needWei <= amountWei) return needWei;
+    const isPaused = maxBaseFeeWei !== null && (sender.fees.state().baseFeeWei ?? 0n) > maxBaseFeeWei;
+    if (isPaused || needWei <= belowWei) return belowWei;
+    // Otherwise most of the gas would be for payments.
+    if (2n * needWei <= amountWei) return needWei;
     warn(
       'price',
-      `what a wallet has in flight may cost ${ether(needWei)} at the present price, and wallets are topped up to ${ether(amountWei)}: give a higher --fund-amount`,
+      `what a wallet has in flight may cost ${ether(needWei)} at the present price, and wallets are topped up to ${ether(amountWei)}: give a --fund-amount of twice what is in flight`,
     );
-    return amountWei;
+    return belowWei;
   }
 
   /** Waits for what was sent, until the signal aborts. */
@@ -130,12 +139,13 @@ export class Refiller {
 
   /** Asks the load before it signs. @param {(order: Order) => Payment[]} [paymentsIn] @returns {Sender} */
   #senderOf(paymentsIn = () => []) {
-    const { charge, sender } = this.#options;
+    const { charge, sender, ending } = this.#options;
     return {
       ...sender,
       rpc: this.#rpc,
       costs: {
         reserve: async (orders, priceWei) => {
+          if (ending.aborted) throw new RefusedError('the load has ended');
           const gas = orders.reduce((sum, { gasLimit }) => sum + gasLimit, 0n);
           if (await charge(gas * priceWei)) return orders.length;
           throw new RefusedError('the gas of the payments might exceed --max-spend');
@@ -145,9 +155,10 @@ export class Refiller {
       onSigned: ({ hash, nonce }, order, priceWei) => {
         // The same bytes may have been sent before.
         const reservedWei = order.gasLimit * priceWei + (this.#open.get(hash)?.reservedWei ?? 0n);
-        const sent = { nonce, reservedWei, payments: paymentsIn(order), passedAtUs: null, isRefused: false };
+        /** @type {Open} */
+        const sent = { nonce, reservedWei, payments: paymentsIn(order), passedAtUs: null, refusedAtUs: null };
         this.#open.set(hash, sent);
-        return () => (sent.isRefused = true);
+        return () => (sent.refusedAtUs = sender.clock.nowUs());
       },
     };
   }
@@ -186,8 +197,8 @@ export class Refiller {
       const nowUs = sender.clock.nowUs();
       sent.passedAtUs = sent.nonce < next ? (sent.passedAtUs ?? nowUs) : null;
       // Another transaction has its nonce, unless an endpoint serves the receipt late.
-      const mayArrive = !sent.isRefused && nowUs - (sent.passedAtUs ?? nowUs) < LAG_US;
-      if (receipt === null && mayArrive) continue;
+      const sinceUs = sent.passedAtUs ?? sent.refusedAtUs ?? nowUs;
+      if (receipt === null && nowUs - sinceUs < LAG_US) continue;
       this.#open.delete(hash);
       // What a receipt does not state stays charged.
       const { gasUsed = 0, priceWei = 0n, dataFeeWei = 0n } = receipt ?? {};

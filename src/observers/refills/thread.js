@@ -36,11 +36,13 @@ export default async function refill({ finishMs, ...plan }, rpcs, onMessage, pos
     sender: { ...network, fees: createFees(plan.fees), signer: await createSigner() },
     ...{ rpcs, addresses, belowWei, inFlight, amountWei, charge },
     funder: Wallet.fromState(funder),
+    maxBaseFeeWei: plan.maxBaseFeeWei,
+    ending: ending.signal,
     warn: (kind, words) => post({ warning: [kind, words] }),
   });
   await clock.sleep(2 ** 31 - 1, AbortSignal.any([begun.signal, ending.signal]));
   while (!ending.signal.aborted) {
-    const pauseMs = await refiller.round(ending.signal);
+    const pauseMs = await refiller.round();
     post({ facts: refiller.facts });
     await clock.sleep(pauseMs, ending.signal);
   }

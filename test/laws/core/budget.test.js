@@ -23,7 +23,13 @@ function budgetOf(capWei, fee = offerOf(10n), sidecar = undefined) {
   let ahead = [];
   const feeAhead = (/** @type {number} */ _position, /** @type {number} */ nonce) => ahead[nonce] ?? null;
   const fees = { current: () => fee, blobPriceWei: () => BLOB_PRICE_WEI };
-  const budget = new FeeBudget({ capWei, fees, callOf: () => ({ gasLimit: GAS_LIMIT, sidecar }), feeAhead });
+  const budget = new FeeBudget({
+    capWei,
+    fees,
+    callOf: () => ({ gasLimit: GAS_LIMIT, sidecar }),
+    feeAhead,
+    baseFeeWei: null,
+  });
   /** An operation of a wallet with these fees signed ahead, by nonce. @param {Fee[]} [signed] @returns {any} null: refused */
   const begin = (signed = []) => {
     ahead = signed;

@@ -213,6 +213,8 @@ export function simulate({
         /** @type {unknown} */ ({
           current: () => ({}),
           blobPriceWei: () => 0n,
+          worstPriceWei: () => 0n,
+          state: () => ({ baseFeeWei: null }),
           holds: () => true,
           raise: () => null,
           isTooLow: () => false,

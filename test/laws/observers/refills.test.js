@@ -123,7 +123,7 @@ function world({ balances: given, funderWei = 1000n * ETHER, capWei = ETHER, blo
   };
   /** @type {string[]} */
   const warnings = [];
-  const over = new AbortController();
+  const [over, ending] = [new AbortController(), new AbortController()];
   const fees = createFees({ baseFeeWei: GWEI, tipWei: 1n, legacy: false, maxFeeWei: null });
   const sender = /** @type {any} */ ({
     ...{ rpc, clock, fees, chainId: 1, signer: {}, blockGasLimit, timeoutMs: 20_000, signal: over.signal },
@@ -131,7 +131,7 @@ function world({ balances: given, funderWei = 1000n * ETHER, capWei = ETHER, blo
   const refiller = new Refiller({
     ...{ sender, rpcs: [...ahead, rpc], funder, addresses: given.map((_, i) => addressOf(i)) },
     ...{ belowWei: ETHER, amountWei: 3n * ETHER, inFlight: { gas: 1_000_000n, valueWei: 0n } },
-    ...{ warn: (kind, words) => warnings.push(`${kind}: ${words}`) },
+    ...{ maxBaseFeeWei: null, ending: ending.signal, warn: (kind, words) => warnings.push(`${kind}: ${words}`) },
     charge: async (wei) => {
       if (wei > 0n && state.chargedWei + wei > capWei) return false;
       state.chargedWei += wei;
@@ -158,6 +158,7 @@ function world({ balances: given, funderWei = 1000n * ETHER, capWei = ETHER, blo
     sender,
     warnings,
     over,
+    ending,
     balances,
   };
 }
@@ -181,13 +182,13 @@ describe('a refill', () => {
     await round();
     assert.deepEqual([balances.get(addressOf(0)), balances.get(addressOf(1))], [ETHER, 2n * ETHER]);
     // A million of gas at the highest price that is offered, five times the base fee.
-    state.baseFeeWei = 300n * GWEI;
+    state.baseFeeWei = 250n * GWEI;
     await round();
     assert.deepEqual([balances.get(addressOf(0)), balances.get(addressOf(1))], [3n * ETHER, 2n * ETHER]);
     assert.deepEqual(warnings, []);
     state.baseFeeWei = 2000n * GWEI;
     await round();
-    assert.equal(balances.get(addressOf(1)), 3n * ETHER);
+    assert.equal(balances.get(addressOf(1)), 2n * ETHER, 'a payment would not be worth its gas');
     assert.match(
       warnings[0],
       /^price: what a wallet has in flight may cost 10\.0+1 ether at the present price, and wallets are topped up to 3\.0 ether/,
@@ -256,19 +257,39 @@ describe('a refill', () => {
     assert.equal(state.chargedWei, refiller.facts.gasWei);
   });
 
-  for (const refusal of ['forbidden by policy', 'txpool is full', 'insufficient funds for gas * price + value'])
+  for (const refusal of ['txpool is full', 'insufficient funds for gas * price + value'])
     it(`that the node refuses is not waited for, and its gas is given back: ${refusal}`, async () => {
       const { refiller, round, during, state, warnings, balances } = world({ balances: [0n] });
       Object.assign(state, { refusal });
       await round();
       await round();
       assert.equal(warnings.length, 2);
-      await during(refiller.finish(), 1000);
+      await during(refiller.finish(), 6000);
       assert.deepEqual([refiller.open, state.chargedWei], [0, 0n]);
       state.refusal = '';
       await round();
       assert.deepEqual([balances.get(addressOf(0)), state.chargedWei], [3n * ETHER, refiller.facts.gasWei]);
     });
+
+  it('that was refused, and is in a block all the same, counts', async () => {
+    const { refiller, round, during, state, sent, pool, clock } = world({ balances: [0n] });
+    state.refusal = 'txpool is full';
+    await round();
+    clock.after(() => pool.set(0, sent[0]), 2000);
+    await during(refiller.finish(), 10_000);
+    assert.deepEqual([refiller.open, refiller.paidWei, state.chargedWei], [0, [3n * ETHER], refiller.facts.gasWei]);
+  });
+
+  it('is not signed when the load has ended meanwhile, without a word', async () => {
+    const { refiller, round, sent, ending, warnings, state, rpc } = world({ balances: [0n] });
+    const { call } = rpc;
+    rpc.call = (method, ...given) => {
+      if (method === 'eth_estimateGas') ending.abort();
+      return call(method, ...given);
+    };
+    await round();
+    assert.deepEqual([sent, refiller.open, state.chargedWei, warnings], [[], 0, 0n, []]);
+  });
 
   it('below a base fee that has risen is replaced, and made again', async () => {
     const { refiller, round, state, sent, balances, clock } = world({ balances: [0n] });
