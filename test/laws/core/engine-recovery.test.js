@@ -100,6 +100,18 @@ it('a wallet without funds waits for a refill, and its next operation starts aft
   assert.deepEqual([(await run.generator()).retiredWallets, run.stops], [0, []]);
 });
 
+it('a wallet with more than the threshold waits while an operation costs more than it has', async () => {
+  let [isPoor, priceWei] = [true, 10n ** 18n];
+  const fees = { worstPriceWei: () => priceWei };
+  const run = await begun({ inFlight: 1, refillBelowWei: 10n, fees, fault: () => (isPoor ? POOR : 'pass') });
+  run.handlers.eth_getBalance = () => '0x64';
+  await run.advance(100_000);
+  assert.equal(run.sent('submit').length, 1);
+  [isPoor, priceWei] = [false, 0n];
+  await run.advance(60_000);
+  assert.equal(run.sent('submit').length, 2);
+});
+
 describe('a load whose wallets all wait for a payment ends', () => {
   for (const [reason, capWei, words] of /** @type {const} */ ([
     ['no_wallets', null, /^no wallet has had funds for 10m00s, and the funder has paid none/],

@@ -29,10 +29,17 @@ const addressOf = (i) => `0x${(i + 1).toString(16).padStart(40, '0')}`;
 
 /**
  * A chain with a block a second, which executes what the funder sends if its offer reaches the base fee.
- * @param {{balances: bigint[], funderWei?: bigint, capWei?: bigint, blockGasLimit?: number, ahead?: any[]}} options capWei: what the load grants;
+ * @param {{balances: bigint[], funderWei?: bigint, capWei?: bigint, blockGasLimit?: number, ahead?: any[], maxBaseFeeWei?: bigint | null}} options capWei: what the load grants;
  *   ahead: endpoints before that of the chain
  */
-function world({ balances: given, funderWei = 1000n * ETHER, capWei = ETHER, blockGasLimit = 30_000_000, ahead = [] }) {
+function world({
+  balances: given,
+  funderWei = 1000n * ETHER,
+  capWei = ETHER,
+  blockGasLimit = 30_000_000,
+  ahead = [],
+  maxBaseFeeWei = null,
+}) {
   const clock = createFakeClock();
   const balances = new Map(given.map((wei, i) => [addressOf(i), wei]));
   balances.set(FUNDER, funderWei);
@@ -131,7 +138,7 @@ function world({ balances: given, funderWei = 1000n * ETHER, capWei = ETHER, blo
   const refiller = new Refiller({
     ...{ sender, rpcs: [...ahead, rpc], funder, addresses: given.map((_, i) => addressOf(i)) },
     ...{ belowWei: ETHER, amountWei: 3n * ETHER, inFlight: { gas: 1_000_000n, valueWei: 0n } },
-    ...{ maxBaseFeeWei: null, ending: ending.signal, warn: (kind, words) => warnings.push(`${kind}: ${words}`) },
+    ...{ maxBaseFeeWei, ending: ending.signal, warn: (kind, words) => warnings.push(`${kind}: ${words}`) },
     charge: async (wei) => {
       if (wei > 0n && state.chargedWei + wei > capWei) return false;
       state.chargedWei += wei;
@@ -193,6 +200,16 @@ describe('a refill', () => {
       warnings[0],
       /^price: what a wallet has in flight may cost 10\.0+1 ether at the present price, and wallets are topped up to 3\.0 ether/,
     );
+  });
+
+  it('is not made for a price at which the load pauses (--max-base-fee)', async () => {
+    const { round, state, sent } = world({ balances: [ETHER], maxBaseFeeWei: 249n * GWEI });
+    state.baseFeeWei = 250n * GWEI;
+    await round();
+    assert.deepEqual(sent, []);
+    state.baseFeeWei = 249n * GWEI;
+    await round();
+    assert.equal(sent.length, 1);
   });
 
   it('is made by the next endpoint after one that fails, with a warning for each failure', async () => {
