@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { readOptions } from './cli/config.js';
 import { isOfCommandLine, optionsOf } from './cli/options.js';
-import { createClock } from './clock.js';
+import { createPlatform } from './core/platform.js';
 import { run as runLoad, unexpected } from './core/run.js';
 import { Stop } from './core/stop.js';
 import { EXIT, InternalError, StressError, UsageError, oneLine } from './errors.js';
@@ -120,7 +120,7 @@ async function carryOut(parsed, create, stop, onInterval) {
   };
   const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
   await runLoad(config, {
-    clock: createClock(),
+    ...createPlatform(),
     log: SILENT_LOG,
     stop,
     version,

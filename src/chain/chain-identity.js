@@ -27,13 +27,15 @@ export class ChainIdentity {
   #rpcs;
   #health;
   #clock;
+  #random;
   #names;
 
-  /** @param {Rpc[]} rpcs @param {{health: Health, clock: Clock, state?: ChainIdentityState}} options */
-  constructor(rpcs, { health, clock, state = { chainId: null, block: null } }) {
+  /** @param {Rpc[]} rpcs @param {{health: Health, clock: Clock, random?: () => number, state?: ChainIdentityState}} options */
+  constructor(rpcs, { health, clock, random, state = { chainId: null, block: null } }) {
     this.#rpcs = rpcs;
     this.#health = health;
     this.#clock = clock;
+    this.#random = random;
     this.#names = numbered(rpcs.map(({ display }) => display));
     this.state = state;
   }
@@ -54,7 +56,7 @@ export class ChainIdentity {
     [this.state.chainId] = ids;
     await this.compare(0, signal);
     // compare() skips endpoints that do not answer. An endpoint that has no head is refused.
-    const options = { clock: this.#clock, signal };
+    const options = { clock: this.#clock, random: this.#random, signal };
     await Promise.all(this.#rpcs.map((rpc) => retry(() => headOf(rpc), options)));
     await this.compare(Infinity, signal);
     return Promise.all(

@@ -173,7 +173,8 @@ export function openEndpoints({ urls, open, openExtra, fixedId, clock, home, spr
   const others = [];
   const health = new Health(urls.length, clock);
   const isSingle = urls.length === 1;
-  const identity = isSingle ? null : new ChainIdentity(rpcs, { health, clock, state: options.identity });
+  const { random } = options.retryOptions ?? {};
+  const identity = isSingle ? null : new ChainIdentity(rpcs, { health, clock, random, state: options.identity });
   const monitor = new Monitor({ rpcs, health, clock, checkIdentity: identity?.check.bind(identity) });
   const router = isSingle ? null : new Router({ rpcs, health, home, spread });
   // Retries are above the router, so that they can change the endpoint.

@@ -81,16 +81,16 @@ export async function readAtBlock(rpc, { hash, number }, questionsAt) {
 /**
  * @template T
  * @param {() => Promise<T>} request repeated while its failure may be temporary
- * @param {{clock: Clock, signal: AbortSignal, forMs?: number}} options signal: ends the retries
+ * @param {{clock: Clock, random?: () => number, signal: AbortSignal, forMs?: number}} options signal: ends the retries
  * @returns {Promise<T>}
  */
-export async function retry(request, { clock, signal, forMs = RETRY_MS }) {
+export async function retry(request, { clock, random = Math.random, signal, forMs = RETRY_MS }) {
   const endUs = clock.nowUs() + forMs * 1000;
   for (let tries = 0; ; tries += 1) {
     try {
       return await request();
     } catch (error) {
-      const pauseMs = Math.max(backOffMs(tries, Math.random), retryAfterMs(error));
+      const pauseMs = Math.max(backOffMs(tries, random), retryAfterMs(error));
       if (!isRetryable(error) || signal.aborted || clock.nowUs() + pauseMs * 1000 > endUs) throw error;
       await clock.sleep(pauseMs, signal);
     }
@@ -105,13 +105,13 @@ export async function retry(request, { clock, signal, forMs = RETRY_MS }) {
  */
 export function withRetries(rpc, options) {
   if (options === undefined) return rpc;
-  const { clock, signals, mostMs = {} } = options;
+  const { clock, random, signals, mostMs = {} } = options;
   const isOnce = (/** @type {string} */ method, /** @type {Purpose} */ purpose) =>
     signals[purpose] === undefined || method === FIRST_METHOD || method.startsWith('eth_send');
   /** @param {Purpose} purpose @param {() => Promise<any>} request */
   const send = (purpose, request) => {
     const signal = /** @type {AbortSignal} */ (signals[purpose]);
-    return retry(request, { clock, signal, forMs: Math.min(RETRY_MS, mostMs[purpose] ?? RETRY_MS) });
+    return retry(request, { clock, random, signal, forMs: Math.min(RETRY_MS, mostMs[purpose] ?? RETRY_MS) });
   };
   // Those of the load, which are not repeated, make no garbage here.
   /** @type {Rpc['gather']} */

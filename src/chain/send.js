@@ -169,14 +169,14 @@ class OrderSubmission {
 /** @param {Sender} sender @param {Order} order @returns {Promise<Sent>} */
 async function send(sender, order) {
   const { wallet, ...call } = order;
-  const { clock, signer, fees, chainId } = sender;
+  const { clock, random = Math.random, signer, fees, chainId } = sender;
   const nonce = wallet.nonce;
   wallet.nonce += 1;
   const sent = { ...wallet.signOnce({ chainId, nonce, fee: fees.current(), call }, signer), wallet, nonce };
   const onRefused = sender.onSigned?.(sent, order, fees.worstPriceWei());
   const submission = new OrderSubmission(sender, sent);
   try {
-    await submit(submission, { clock, random: Math.random });
+    await submit(submission, { clock, random });
     return sent;
   } catch (error) {
     if (onRefused && submission.isRefused && (await isUnknown(sender.rpc, sent.hash))) onRefused();

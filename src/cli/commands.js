@@ -94,10 +94,11 @@ export const commands = {
     return EXIT.ok;
   },
 
-  node: async ({ load, wallets: { offset }, network, outputs, ...config }, { clock, stop, onProgress }) => {
+  node: async ({ load, wallets: { offset }, network, outputs, ...config }, { clock, transports, stop, onProgress }) => {
     const chain = await startNode(config.chain.port, clock);
     try {
       const transport = openTransport(
+        transports,
         { ...network, transport: 'undici', connections: 4, requestTimeoutMs: 10_000, noKeepAlive: false },
         chain.url,
       );
@@ -269,23 +270,23 @@ async function accounted(outputs, all, done, action) {
  * @param {(tools: {wallets: Wallet[], funder: Wallet | null, sender: Sender, chain: ChainInfo}) => Promise<void>} action
  */
 async function connected(config, context, action) {
-  const { clock, stop, onProgress } = context;
+  const { clock, random, transports, stop, onProgress } = context;
   const url = present(config.chain.rpc[0] ?? null);
   const { hdPath, offset } = config.wallets;
   const all = { offset, threads: config.load.threads * (config.instance.instances ?? 1) };
   const given = readKeys(config.wallets, all.threads);
   const asked = { ...config.network, transport: 'auto', noKeepAlive: false };
-  const retryOptions = { clock, signals: { setup: stop.drain } };
+  const retryOptions = { clock, random, signals: { setup: stop.drain } };
   const { sendRpc: sendUrl } = config.chain;
-  const network = openNetwork(asked, { urls: [url], sendUrl, clock, home: 0, retryOptions });
+  const network = openNetwork(transports, asked, { urls: [url], sendUrl, clock, home: 0, retryOptions });
   try {
     await interruptible(stop, network, async () => {
       const wait = { clock, signal: stop.drain, notice: (/** @type {string} */ line) => say(config.outputs, line) };
-      const open = { urls: [url], endpoints: network };
+      const open = { urls: [url], endpoints: network, clock };
       await waitForEndpoints(config.chain, { ...open, ...wait });
       const { chain, source } = await readChainAndKeys(config.chain, hdPath, { ...open, given });
       const { txTimeoutMs: timeoutMs } = asked;
-      const sender = await openSender(config.wallets, { clock, stop, timeoutMs }, network.rpc, chain);
+      const sender = await openSender(config.wallets, { clock, random, stop, timeoutMs }, network.rpc, chain);
       const wallets = await deriveWallets(source, all, stop.drain, onProgress);
       onProgress('reading wallets', 0, wallets.length);
       await action({ wallets, funder: given.funder, sender, chain });

@@ -1,4 +1,4 @@
-import { createClock } from '../clock.js';
+import { createPlatform } from '../core/platform.js';
 import { Stop } from '../core/stop.js';
 import { EXIT, InternalError, OutputError, displayName, worstExit } from '../errors.js';
 import { cannotWrite } from '../files.js';
@@ -32,14 +32,15 @@ export async function runCommand({ command, config, warnings, notices, workloadF
     else if (!quiet) stderr.write(`stress: ${notice}\n`);
   }
   const stop = new Stop();
-  const clock = createClock();
+  const platform = createPlatform();
+  const { clock } = platform;
   const [guest] = workloadFiles;
   const disconnect = connectSignals(stop, clock, (thrown) => strayErrorOf(guest ?? config.workload.workload, thrown));
   const ignoreExit = guest === undefined ? () => {} : catchExit(guest);
   const isQuiet = quiet || logFormat === 'json';
   const progress = createProgress({ stream: stderr, status, clock, isQuiet });
   try {
-    const exitCode = await commands[command](config, { clock, log, stop, version, onProgress: progress.update });
+    const exitCode = await commands[command](config, { ...platform, log, stop, version, onProgress: progress.update });
     await allWritten();
     return {
       exitCode: worstExit([exitCode, ...stop.exitCodes.filter((code) => SERIOUS.includes(code))]),

@@ -214,6 +214,8 @@ export type BatchFacts = GeneratorFacts['batches'];
 /** Purposes whose calls are retried, until a signal aborts or a time limit. */
 export type RetryOptions = {
   clock: Clock;
+  /** from 0 to 1 */
+  random?: () => number;
   signals: Partial<Record<Purpose, AbortSignal>>;
   mostMs?: Partial<Record<Purpose, number>>;
 };
@@ -357,6 +359,8 @@ export type SignedTransaction = {
 export type Sender = {
   rpc: Rpc;
   clock: Clock;
+  /** from 0 to 1 */
+  random?: () => number;
   signer: Signer;
   fees: Fees;
   chainId: number;
@@ -401,6 +405,28 @@ export type OnSent = () => unknown;
 
 /** text: the answer; end: stops listening, and lastBody is sent without waiting for its answer */
 export type Subscription = { text: string; end: (lastBody?: string) => void };
+
+/** Of the connections to one endpoint. */
+export type TransportOptions = {
+  /** credentials included */
+  url: URL;
+  /** most connections open at once */
+  connections: number;
+  /** from post() to the end of the answer, including the wait for a connection */
+  timeoutMs: number;
+  /** largest response body that is read */
+  maxBodyBytes?: number;
+  /** of tcp; false: a connection for each request, closed by this side after the answer */
+  keepAlive?: boolean;
+  /** of the user, sent with each request */
+  headers?: Headers;
+  /** any certificate of an https endpoint is accepted */
+  insecure?: boolean;
+  /** of ws; by default that of the system */
+  clock?: Clock;
+};
+
+export type OpenTransport = (options: TransportOptions) => Transport;
 
 export type Transport = {
   /**

@@ -7,6 +7,7 @@ import type {
   ChainConfig,
   FeeState,
   NetworkConfig,
+  OpenTransport,
   Request,
   Rpc,
   SeenBlock,
@@ -30,6 +31,8 @@ import type {
   ReorgEvent,
   Reorgs,
   RunFile,
+  SelfReading,
+  SocketsReading,
   Stage,
   StartFacts,
   WindowCounts,
@@ -281,8 +284,47 @@ export type KitState = { tag: string; first: number; starts: bigint[][]; gasLimi
 
 // the run
 
-export type RunContext = {
+/** What a run takes from the machine, for all of its threads. */
+export type Platform = {
   clock: Clock;
+  /** from 0 to 1 */
+  random: () => number;
+  /** by name: opens the connections to an endpoint */
+  transports: Readonly<Record<string, OpenTransport>>;
+  startThread: StartThread;
+  probes: MachineProbes;
+};
+
+/** What happened since the last sample, at first since the creation, or the current state. Throws an Error with the reason if there is none. */
+export type Probe<Reading> = { sample: () => Reading; close?: () => void };
+
+/** Figures of this process, of the event loop of the thread that creates the probe, and of the sockets of this machine. */
+export type MachineProbes = {
+  self: () => Probe<SelfReading>;
+  loop: () => Probe<LoopReading | null>;
+  sockets: () => Probe<SocketsReading>;
+};
+
+/** Starts a program that answers the requests of its host; data: plain data. */
+export type StartThread = (program: URL, data: unknown) => ThreadHost;
+
+/** A thread as its host sees it; the other side of its port. */
+export type ThreadHost = {
+  postMessage: (message: unknown) => void;
+  on(event: 'message', listener: (message: any) => void): unknown;
+  on(event: 'error', listener: (error: any) => void): unknown;
+  on(event: 'exit', listener: (exitCode: number) => void): unknown;
+  terminate: () => Promise<unknown>;
+};
+
+/** A thread as its program sees it. */
+export type ThreadPort = {
+  postMessage: (message: unknown) => void;
+  on(event: 'message', listener: (message: any) => void): unknown;
+  close: () => void;
+};
+
+export type RunContext = Platform & {
   log: Log;
   outputs: Output[];
   onProgress: (label: string, done: number, all: number) => void;

@@ -7,14 +7,13 @@ import { assertOneChain, chainIdOf, clientVersionOf } from '../chain/chain-ident
 import { openEndpoints } from '../chain/endpoints.js';
 import { EXIT, ForeignSenderError, InterruptedError, UnavailableError, UsageError, worstExit } from '../errors.js';
 import { chooseTransport } from '../transport/choose.js';
-import { transports } from '../transport/index.js';
 import { unlessAborted } from '../workloads/user-code.js';
 import { DEFAULT_BLOCK_S, SetUpCosts, secondsPerBlock } from './costs.js';
 import { sliceIndexes } from './nonces.js';
 
 /**
  * @import { AllowedChain, ChainConfig, ChainInfo, Headers, KeySource, NetworkConfig, Rpc, Transport, Wallet, WalletConfig } from '../contracts/chain.d.ts'
- * @import { Stop, RunContext } from '../contracts/load.d.ts'
+ * @import { Clock, Platform, Stop, RunContext } from '../contracts/load.d.ts'
  * @import { Slice } from './nonces.js'
  * @import { Event, Health } from '../chain/endpoint-health.js'
  * @import { EndpointOptions, Endpoints } from '../chain/endpoints.js'
@@ -33,20 +32,20 @@ import { sliceIndexes } from './nonces.js';
 /** Wallets derived per turn of the event loop. */
 const DERIVE_AT_ONCE = 50;
 
-/** @param {NetworkConfig} network @param {URL} url @param {Headers} [headers] of the user */
-export function openTransport(network, url, headers) {
+/** @param {Platform['transports']} transports @param {NetworkConfig} network @param {URL} url @param {Headers} [headers] of the user */
+export function openTransport(transports, network, url, headers) {
   const { transport, connections, requestTimeoutMs: timeoutMs, noKeepAlive, insecure, maxBodyBytes } = network;
   const open = transports[chooseTransport(transport, url, noKeepAlive)];
   return open({ url, connections, timeoutMs, maxBodyBytes, keepAlive: !noKeepAlive, insecure, headers });
 }
 
-/** @param {NetworkConfig} network @param {Omit<EndpointOptions, keyof NetworkConfig | 'open' | 'openExtra'>} options */
-export function openNetwork(network, options) {
+/** @param {Platform['transports']} transports @param {NetworkConfig} network @param {Omit<EndpointOptions, keyof NetworkConfig | 'open' | 'openExtra'>} options */
+export function openNetwork(transports, network, options) {
   return openEndpoints({
     ...network,
     ...options,
-    open: (url) => openTransport(network, url, network.headers),
-    openExtra: (url) => openTransport({ ...network, transport: 'auto', noKeepAlive: false }, url),
+    open: (url) => openTransport(transports, network, url, network.headers),
+    openExtra: (url) => openTransport(transports, { ...network, transport: 'auto', noKeepAlive: false }, url),
   });
 }
 
@@ -100,24 +99,24 @@ export function abandonable(stop, action) {
   return interruptible(stop, { close: async () => {} }, () => unlessAborted(stop.drain, action()));
 }
 
-/** @param {Rpc} rpc @param {URL} url @param {AllowedChain} allowed @returns {Promise<Identity>} */
-export async function identify(rpc, url, allowed) {
-  const [firstMs, chainId] = await timed(() => chainIdOf(rpc));
+/** @param {Rpc} rpc @param {URL} url @param {AllowedChain} allowed @param {Clock} clock @returns {Promise<Identity>} */
+export async function identify(rpc, url, allowed, clock) {
+  const [firstMs, chainId] = await timed(clock, () => chainIdOf(rpc));
   checkChain(url, chainId, allowed.chainId, allowed.allowChain);
-  const [secondMs, clientVersion] = await timed(() => clientVersionOf(rpc));
+  const [secondMs, clientVersion] = await timed(clock, () => clientVersionOf(rpc));
   return { chainId, clientVersion, roundTripMs: Math.min(firstMs, secondMs) };
 }
 
-/** @template T @param {() => Promise<T>} ask @returns {Promise<[number, T]>} */
-async function timed(ask) {
-  const fromMs = performance.now();
+/** @template T @param {Clock} clock @param {() => Promise<T>} ask @returns {Promise<[number, T]>} */
+async function timed(clock, ask) {
+  const fromUs = clock.nowUs();
   const answer = await ask();
-  return [performance.now() - fromMs, answer];
+  return [(clock.nowUs() - fromUs) / 1000, answer];
 }
 
-/** @param {Rpc} rpc @param {URL} url @param {AllowedChain} allowed @returns {Promise<ChainInfo>} */
-export async function readChain(rpc, url, allowed) {
-  const introduction = await identify(rpc, url, allowed);
+/** @param {Rpc} rpc @param {URL} url @param {AllowedChain} allowed @param {Clock} clock @returns {Promise<ChainInfo>} */
+export async function readChain(rpc, url, allowed, clock) {
+  const introduction = await identify(rpc, url, allowed, clock);
   // Some nodes have pruned it.
   const genesis = await nullIfOdd(ask(rpc, headerAt(0), 'setup'));
   const latest = await ask(rpc, blockAt('latest'), 'setup');
@@ -168,11 +167,11 @@ export function chooseKeys({ source }, hdPath, url, chainId) {
  * The chain of all endpoints, and the keys for it.
  * @param {Pick<ChainConfig, 'sendRpc' | 'chainId' | 'allowChain'>} allowed
  * @param {string} hdPath
- * @param {{given: GivenKeys, urls: URL[], endpoints: Pick<Endpoints, 'rpc' | 'sending'>}} network
+ * @param {{given: GivenKeys, urls: URL[], endpoints: Pick<Endpoints, 'rpc' | 'sending'>, clock: Clock}} network
  */
-export async function readChainAndKeys({ sendRpc, ...allowed }, hdPath, { given, urls, endpoints }) {
+export async function readChainAndKeys({ sendRpc, ...allowed }, hdPath, { given, urls, endpoints, clock }) {
   const { rpc, sending } = endpoints;
-  const chain = await readChain(rpc, urls[0], allowed);
+  const chain = await readChain(rpc, urls[0], allowed, clock);
   const { chainId } = chain;
   if (sendRpc !== null) checkChain(sendRpc, chainId, allowed.chainId, allowed.allowChain);
   if (sending !== null) await assertOneChain({ other: sending, option: '--send-rpc', reading: rpc, chainId });
@@ -183,14 +182,19 @@ export async function readChainAndKeys({ sendRpc, ...allowed }, hdPath, { given,
 /**
  * What signs and sends the transactions of the set-up.
  * @param {Pick<WalletConfig, 'legacy' | 'gasPriceWei' | 'maxFeeWei' | 'maxSpendWei'>} wallets
- * @param {Pick<RunContext, 'clock' | 'stop'> & {timeoutMs: number}} context
+ * @param {Pick<RunContext, 'clock' | 'random' | 'stop'> & {timeoutMs: number}} context
  * @param {Rpc} rpc
  * @param {ChainInfo} chain
  */
-export async function openSender(wallets, { clock, stop, timeoutMs }, rpc, { chainId, baseFeeWei, blockGasLimit }) {
+export async function openSender(
+  wallets,
+  { clock, random, stop, timeoutMs },
+  rpc,
+  { chainId, baseFeeWei, blockGasLimit },
+) {
   const fees = await readFees(rpc, baseFeeWei, wallets);
   const [signer, costs] = [await createSigner(), new SetUpCosts(wallets.maxSpendWei)];
-  return { rpc, clock, fees, signer, chainId, blockGasLimit, timeoutMs, signal: stop.drain, costs };
+  return { rpc, clock, random, fees, signer, chainId, blockGasLimit, timeoutMs, signal: stop.drain, costs };
 }
 
 /**

@@ -3,7 +3,6 @@ import { Deadlines } from '../deadlines.js';
 import { InternalError, UnavailableError } from '../errors.js';
 import { detectors } from '../inclusion/index.js';
 import { Observers } from '../observers/index.js';
-import { probes } from '../probes/index.js';
 import { addBlocks, noBlocks, totalsOfBlock } from '../stats/blocks.js';
 import { EARLIER, merge } from '../stats/merge.js';
 import { REORGS } from '../stats/metrics.js';
@@ -21,7 +20,7 @@ import { Lookups, MAX_SUBMISSIONS, RetryPolicy, Submissions, lookUp } from './su
 
 /**
  * @import { Block, Call, Fee, Fees, InclusionDetector, Reorg, Rpc, SeenBlock, Sighting, Signer, ThreadStats } from '../contracts/chain.d.ts'
- * @import { Clock, Engine, EngineConfig, EngineReport, ObserverTools, LoadPlan, Pace, Schedule, Snapshot, SpreadReport, TransactionWorkload, Workload } from '../contracts/load.d.ts'
+ * @import { Clock, Engine, EngineConfig, EngineReport, ObserverTools, LoadPlan, MachineProbes, Pace, Schedule, Snapshot, SpreadReport, TransactionWorkload, Workload } from '../contracts/load.d.ts'
  * @import { EngineStats, ReorgEvent, Resubmissions } from '../contracts/run-file.d.ts'
  * @import { DetectorRow } from '../inclusion/index.js'
  * @import { DriverOptions } from './driver.js'
@@ -45,6 +44,7 @@ import { Lookups, MAX_SUBMISSIONS, RetryPolicy, Submissions, lookUp } from './su
  * @property {ChainTools | null} chain null: plain calls
  * @property {DetectorRow['create']} [createDetector] default: the one that chain names
  * @property {() => number} [random] from 0 to 1
+ * @property {Pick<MachineProbes, 'loop'>} probes
  * @property {DriverOptions['onSample']} onSample beside the observers; null: nobody listens
  * @property {Readonly<Record<string, unknown>>} [observers] plans by name
  * @property {(name: string, message: unknown) => void} [onMessage] of an observer for its side of the run
@@ -87,7 +87,7 @@ export class ThreadEngine {
   /** Those with operations that may not have ended, in order. @type {Sighting[]} */
   #sightings = [];
   #settledUs = 0;
-  #loop = probes.loop();
+  #loop;
   #random;
   #retryPolicy;
   #loadStartUs = 0;
@@ -108,6 +108,7 @@ export class ThreadEngine {
     const { config, clock, accounts, schedule, share, onStop } = options;
     this.#options = options;
     this.#random = options.random ?? Math.random;
+    this.#loop = options.probes.loop();
     this.#retryPolicy = new RetryPolicy(this.#random);
     this.#recorder = new Recorder(
       accounts.map(({ wallet }) => wallet.index),

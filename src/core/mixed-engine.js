@@ -12,7 +12,7 @@ import { counted } from '../text.js';
  * connections, and in an open loop a part of the rate, by weight. All figures are added up.
  *
  * @import { Rpc } from '../contracts/chain.d.ts'
- * @import { CallWorkload, Clock, Config, Engine, WorkloadConfig } from '../contracts/load.d.ts'
+ * @import { CallWorkload, Config, Engine, Platform, WorkloadConfig } from '../contracts/load.d.ts'
  * @import { Ledger } from './ledger.js'
  */
 
@@ -51,7 +51,7 @@ export function splitLoad(config) {
 
 /**
  * @param {Config} calls
- * @param {{rpc: Rpc, clock: Clock, connect: (url: URL) => Rpc}} network
+ * @param {Pick<Platform, 'clock' | 'random'> & {rpc: Rpc, connect: (url: URL) => Rpc}} network
  * @param {Parameters<NonNullable<CallWorkload['prepare']>>[0]} preparation
  */
 export async function openCalls(calls, network, preparation) {

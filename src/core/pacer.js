@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto';
 import { UsageError } from '../errors.js';
 import { randomNumbers } from '../random.js';
 
@@ -26,10 +25,10 @@ export function rateOf({ ratePerSecond, gasPerSecond }, workload) {
 /**
  * The schedule of the pacer.
  * @param {Pick<LoadConfig, 'ratePerSecond' | 'stages' | 'arrival' | 'warmupMs'>} load
- * @param {number} [seed] of random arrivals
+ * @param {number} seed of random arrivals
  * @returns {Schedule | null} null: closed loop
  */
-export function scheduleOf({ ratePerSecond, stages, arrival, warmupMs }, seed = randomInt(1, 2 ** 32 - 1)) {
+export function scheduleOf({ ratePerSecond, stages, arrival, warmupMs }, seed) {
   const wanted = stages ?? (ratePerSecond === null ? null : [constant(ratePerSecond, Infinity)]);
   if (wanted === null) return null;
   // The warm-up uses the first rate of the window; an automatic one has no stages after it.

@@ -1,11 +1,11 @@
 import { within } from '../clock.js';
 import { EXIT, StressError } from '../errors.js';
-import { probes } from '../probes/index.js';
+import { createConnectionsProbe, createPoolProbe, probes } from '../probes/index.js';
 import { socketWarnings } from '../stats/figures.js';
 
 /**
  * @import { Rpc, TransportStats } from '../contracts/chain.d.ts'
- * @import { Clock, Stop } from '../contracts/load.d.ts'
+ * @import { Clock, MachineProbes, Stop } from '../contracts/load.d.ts'
  * @import { Output } from '../contracts/output.d.ts'
  * @import { LoopReading, Readings, RunFile } from '../contracts/run-file.d.ts'
  * @import { Probe as IndexProbe } from '../probes/index.js'
@@ -122,6 +122,7 @@ export class Checkpoints {
  * @property {{pid: number | null, metrics: URL | null, series: string[] | null, insecure: boolean}} node what is asked for
  * @property {Rpc | null} rpc null: plain calls
  * @property {Clock} clock
+ * @property {Pick<MachineProbes, 'self' | 'sockets'>} probes
  * @property {(words: string) => void} warn called a few times per kind
  */
 
@@ -132,9 +133,9 @@ const PROBE_TIMEOUT_MS = 1000;
 const REQUESTED = Object.freeze(['node', 'metrics']);
 
 export class Watch {
-  #self = probes.self();
+  #self;
   #transport = { requests: 0, connectionsOpened: 0 };
-  #connections = probes.connections({ stats: () => this.#transport });
+  #connections = createConnectionsProbe({ stats: () => this.#transport });
   /** @type {Record<string, Probe>} */
   #others;
   /** Why a probe does not exist, by name. @type {Record<string, string>} */
@@ -147,13 +148,14 @@ export class Watch {
   #kinds = new Map();
 
   /** @param {WatchOptions} options */
-  constructor({ node, rpc, clock, warn }) {
+  constructor({ node, rpc, clock, probes: machine, warn }) {
     const { pid, metrics, series, insecure } = node;
     this.#clock = clock;
     this.#warn = warn;
-    this.#others = { sockets: probes.sockets() };
+    this.#self = machine.self();
+    this.#others = { sockets: machine.sockets() };
     if (rpc === null) this.#missing.pool = 'plain calls send no transactions';
-    else this.#others.pool = probes.pool({ rpc });
+    else this.#others.pool = createPoolProbe({ rpc });
     if (pid === null) this.#missing.node = 'not asked for (--node-pid)';
     else this.#others.node = probes.node({ pid });
     if (metrics === null) this.#missing.metrics = 'not asked for (--node-metrics)';

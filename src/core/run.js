@@ -20,6 +20,7 @@ import { Load, WarmUp } from './load.js';
 import { mixEngines, openCalls, splitLoad } from './mixed-engine.js';
 import { Account } from './nonces.js';
 import { HIGHEST_RATE, rateOf, scheduleOf } from './pacer.js';
+import { newSeed } from './platform.js';
 import { Checkpoints, Watch } from './reports.js';
 import { assertSameChain, confirmSetUp, setUp, setUpCalls, startBlockOf } from './setup.js';
 import { SideThreads } from './side-thread.js';
@@ -67,7 +68,7 @@ const NOTHING_TO_AUDIT = 'plain calls leave nothing on the chain to audit';
 
 /** @param {Config} config @param {RunContext} context @returns {Promise<number>} the exit code */
 export async function run(config, context) {
-  const { clock, stop, outputs } = context;
+  const { clock, random, transports, stop, outputs } = context;
   const { load, chain, network } = config;
   const given = readKeys(config.wallets, load.threads);
   const times = startOf(clock);
@@ -91,15 +92,15 @@ export async function run(config, context) {
     if (isEmbedded) devChain = await startDevChain(clock);
     const urls = devChain === null ? [...chain.rpc] : [devChain.url];
     const mostMs = { audit: Math.max(load.drainTimeoutMs, network.requestTimeoutMs) };
-    const retryOptions = { clock, signals: { setup: stop.drain, audit: stop.now }, mostMs };
-    const opened = openNetwork(network, { urls, sendUrl: chain.sendRpc, clock, home: 0, retryOptions });
+    const retryOptions = { clock, random, signals: { setup: stop.drain, audit: stop.now }, mostMs };
+    const opened = openNetwork(transports, network, { urls, sendUrl: chain.sendRpc, clock, home: 0, retryOptions });
     endpoints = opened;
     stop.now.addEventListener('abort', () => {
       opened.monitor.stop();
       void opened.close();
     });
     devChain?.ended.then((words) => chainEnded(stop, words)).catch(() => {});
-    threads = new SideThreads({ network, urls, clock });
+    threads = new SideThreads({ ...context, network, urls });
     const nodePid = chain.nodePid ?? devChain?.chainPid() ?? null;
     const asked = { times, given, notice, common, isEmbedded };
     const own = { ...asked, urls, endpoints: opened, nodePid, threads };
@@ -163,7 +164,7 @@ function startOf(clock) {
  * @param {Opened} opened
  */
 async function prepare(config, context, opened) {
-  const { clock, outputs, stop, create } = context;
+  const { clock, random, outputs, stop, create } = context;
   const { urls, endpoints } = opened;
   const { rpc, connect, identity, monitor } = endpoints;
   const { network } = config;
@@ -173,10 +174,13 @@ async function prepare(config, context, opened) {
   /** @type {SideThreads['open']} */
   const openThread = (...given) => opened.threads.open(...given);
   const workload = await abandonable(stop, () =>
-    createWorkload(settings.workload, { rpc, settings, threads: own.load.threads, clock, connect, create, openThread }),
+    createWorkload(settings.workload, {
+      ...{ rpc, settings, threads: own.load.threads, clock, random, connect, create, openThread },
+    }),
   );
   const ratePerSecond = rateOf(own.load, workload);
-  const schedule = scheduleOf(calls === null ? { ...own.load, ratePerSecond } : config.load);
+  const seed = newSeed(random);
+  const schedule = scheduleOf(calls === null ? { ...own.load, ratePerSecond } : config.load, seed);
   /** @type {Awaited<ReturnType<NonNullable<typeof identity>['identify']>>} */
   let identified = [];
   const ready = await interruptible(stop, endpoints, async () => {
@@ -194,7 +198,8 @@ async function prepare(config, context, opened) {
   const { wallets, sender } = ready;
   const addresses = async () => wallets.map(({ address }) => address);
   const { notice } = opened;
-  const beside = calls && (await openCalls(calls, { rpc, clock, connect }, { chain: ready.chain, addresses, notice }));
+  const beside =
+    calls && (await openCalls(calls, { rpc, clock, random, connect }, { chain: ready.chain, addresses, notice }));
   const setUpBlock = await confirmSetUp(ready, confirmations);
   // The rest of the set-up would be out of date if done minutes before the load.
   await opened.common?.wait({ chainId: ready.chain.chainId, genesisHash: ready.chain.genesisHash ?? null });
@@ -217,11 +222,11 @@ async function prepare(config, context, opened) {
   const facts = { ...workload.facts?.(), ...(beside !== null && { calls: beside.facts }) };
   const environment = describeEnvironment(config, context, opened, ready, identified, facts);
   const heard = { onBlock, observers: observers.plans, onMessage: observers.message };
-  const parts = { endpoints, urls, sendUrl: config.chain.sendRpc, clock, stop, outputs, ...heard };
+  const parts = { endpoints, urls, sendUrl: config.chain.sendRpc, platform: context, stop, outputs, ...heard };
   const engine = await createEngines(parts, {
     transactions: {
       config: own,
-      schedule: scheduleOf({ ...own.load, ratePerSecond }, schedule?.seed),
+      schedule: scheduleOf({ ...own.load, ratePerSecond }, seed),
       accounts,
       workload,
       chain: chainToolsOf(ready, start, { confirmations, refillBelowWei: config.wallets.refillBelowWei }),
@@ -229,7 +234,7 @@ async function prepare(config, context, opened) {
     calls: calls && {
       config: calls,
       // With the same seed both sides would have their bursts together.
-      schedule: scheduleOf(calls.load, schedule === null ? undefined : schedule.seed + 1),
+      schedule: scheduleOf(calls.load, seed + 1),
       .../** @type {NonNullable<typeof beside>} */ (beside),
       chain: null,
     },
@@ -306,14 +311,14 @@ function chainToolsOf({ sender, inclusion, costs }, start, asked) {
 
 /** @param {Config} config @param {RunContext} context @param {Opened} opened @param {Prepared} prepared */
 async function loadAndAudit(config, context, opened, prepared) {
-  const { clock, stop, log, onProgress } = context;
+  const { clock, probes, stop, log, onProgress } = context;
   const { ready, workload, observers, names } = prepared;
   const { rpc, identity, monitor, health } = opened.endpoints;
   const { nodeMetrics: metrics, nodeSeries: series } = config.chain;
   const { insecure, txTimeoutMs, requestTimeoutMs } = config.network;
   const warn = (/** @type {string} */ words) => log.warn(words);
   const node = { pid: opened.nodePid, metrics, series, insecure };
-  const watch = new Watch({ node, clock, rpc: ready.sender === null ? null : rpc, warn });
+  const watch = new Watch({ node, clock, probes, rpc: ready.sender === null ? null : rpc, warn });
   const { warnings } = watch;
   warnOfEndpoints(health, watch, names.length > 0 ? names : [rpc.display]);
   // Plain calls show themselves whether the endpoint answers.

@@ -81,11 +81,11 @@ const PROOF_TIMEOUT_MS = 10_000;
  * @param {CallWorkload} workload
  * @returns {Promise<Ready>}
  */
-export async function setUpCalls(asked, { onProgress, stop }, { given, urls, endpoints, notice }, workload) {
+export async function setUpCalls(asked, { clock, onProgress, stop }, { given, urls, endpoints, notice }, workload) {
   const { threads } = asked.load;
   const { offset, hdPath } = asked.wallets;
   const { rpc } = endpoints;
-  const chain = await identify(rpc, urls[0], asked.chain);
+  const chain = await identify(rpc, urls[0], asked.chain, clock);
   const node = chain.clientVersion ?? 'an unknown endpoint';
   notice(loadText(asked, counted(threads, 'user'), `${rpc.display} (${node})`));
   const slice = { offset, threads };
@@ -107,21 +107,21 @@ export async function setUpCalls(asked, { onProgress, stop }, { given, urls, end
  * @returns {Promise<Ready>}
  */
 export async function setUp(asked, context, { given, urls, endpoints, isEmbedded, notice }, workload) {
-  const { clock, onProgress, stop, log } = context;
+  const { clock, random, onProgress, stop, log } = context;
   const { load, network, wallets: slice } = asked;
   const { threads } = load;
   const { offset, hdPath, fundAmountWei, maxSpendWei } = slice;
   const startS = Math.floor(clock.wallMs() / 1000);
   const { rpc, rpcs } = endpoints;
-  const { chain, source } = await readChainAndKeys(asked.chain, hdPath, { given, urls, endpoints });
+  const { chain, source } = await readChainAndKeys(asked.chain, hdPath, { given, urls, endpoints, clock });
   const last = offset + threads - 1;
   const who = `${counted(threads, 'wallet')} (${offset}..${last} of ${source.name})`;
   notice(loadText(asked, who, `${rpc.display} (${chain.clientVersion ?? 'an unknown node'}, chain ${chain.chainId})`));
   const wallets = await deriveWallets(source, { offset, threads }, stop.drain, onProgress);
-  const inclusion = await chooseInclusion(network.inclusion, rpcs, { clock, signal: stop.drain });
+  const inclusion = await chooseInclusion(network.inclusion, rpcs, { clock, random, signal: stop.drain });
   const warning = warningOf(inclusion.name, rpcs, network.connections, threads * load.inFlight);
   if (warning !== null) log.warn(warning);
-  const sender = await openSender(slice, { clock, stop, timeoutMs: network.txTimeoutMs }, rpc, chain);
+  const sender = await openSender(slice, { clock, random, stop, timeoutMs: network.txTimeoutMs }, rpc, chain);
   const { fees, costs } = sender;
   try {
     if (isEmbedded) {

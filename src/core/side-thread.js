@@ -1,5 +1,6 @@
 import { displayUrl } from '../chain/rpc.js';
 import { within } from '../clock.js';
+import { newSeed } from './platform.js';
 import { Thread } from './thread.js';
 
 /**
@@ -7,7 +8,7 @@ import { Thread } from './thread.js';
  * thread too much.
  *
  * @import { NetworkConfig, Rpc } from '../contracts/chain.d.ts'
- * @import { Clock } from '../contracts/load.d.ts'
+ * @import { Clock, Platform } from '../contracts/load.d.ts'
  *
  * @typedef {object} SideTask plain data
  * @property {string} module exports a SideWork as its default
@@ -16,6 +17,7 @@ import { Thread } from './thread.js';
  * @property {string[]} urls
  * @property {string[]} names of the endpoints in messages, without credentials
  * @property {NetworkConfig} network
+ * @property {number} seed of its random numbers
  *
  * @typedef {{why: string}} Failure the reason why there is no result
  */
@@ -23,7 +25,16 @@ import { Thread } from './thread.js';
 /**
  * What such a thread does.
  * @template Task, Message, Result
- * @typedef {(task: Task, rpcs: Rpc[], onMessage: (listener: (message: Message) => void) => void, post: (message: object) => void) => Promise<Result>} SideWork
+ * @typedef {(task: Task, rpcs: Rpc[], tools: SideTools<Message>) => Promise<Result>} SideWork
+ */
+
+/**
+ * @template Message
+ * @typedef {object} SideTools
+ * @property {(listener: (message: Message) => void) => void} onMessage
+ * @property {(message: object) => void} post
+ * @property {Clock} clock
+ * @property {() => number} random from 0 to 1
  */
 
 export class SideThread {
@@ -32,15 +43,16 @@ export class SideThread {
   /** Its result, or a Failure. @type {Promise<any>} */
   result;
 
-  /** @param {SideTask} task @param {Clock} clock @param {(message: any) => void} [onMessage] for messages before the result */
-  constructor(task, clock, onMessage = () => {}) {
+  /** @param {SideTask} task @param {Pick<Platform, 'clock' | 'startThread'>} platform @param {(message: any) => void} [onMessage] for messages before the result */
+  constructor(task, { clock, startThread }, onMessage = () => {}) {
     this.#clock = clock;
     let why = 'its thread ended';
     /** @param {Error | null} error */
     const onEnd = (error) => {
       if (error !== null) why = `its thread failed: ${error.message}`;
     };
-    this.#thread = new Thread(new URL('side-thread-main.js', import.meta.url), task, { onMessage, onEnd });
+    const program = new URL('side-thread-main.js', import.meta.url);
+    this.#thread = new Thread(startThread, program, task, { onMessage, onEnd });
     this.result = this.#thread.ask('work').then((result) => result ?? { why });
   }
 
@@ -74,16 +86,17 @@ export class SideThreads {
   /** @type {SideThread[]} */
   #threads = [];
 
-  /** @param {{network: NetworkConfig, urls: URL[], clock: Clock}} options */
+  /** @param {Pick<Platform, 'clock' | 'random' | 'startThread'> & {network: NetworkConfig, urls: URL[]}} options */
   constructor(options) {
     this.#options = options;
   }
 
   /** @param {URL} module @param {object} task plain data @param {(message: any) => void} [onMessage] @returns {SideThread} */
   open(module, task, onMessage) {
-    const { network, urls, clock } = this.#options;
+    const { network, urls, random } = this.#options;
     const endpoints = { urls: urls.map(String), names: urls.map(displayUrl), network };
-    const thread = new SideThread({ module: String(module), task, ...endpoints }, clock, onMessage);
+    const own = { module: String(module), task, ...endpoints, seed: newSeed(random) };
+    const thread = new SideThread(own, this.#options, onMessage);
     this.#threads.push(thread);
     return thread;
   }

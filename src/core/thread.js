@@ -1,10 +1,8 @@
-import { Worker } from 'node:worker_threads';
-
 /**
  * A thread and the requests to it: the host of workers and of the threads beside the load. Messages without an answer go
  * both ways.
  *
- * @import { MessagePort } from 'node:worker_threads'
+ * @import { StartThread, ThreadPort } from '../contracts/load.d.ts'
  *
  * @typedef {{id?: number, method: string, args: any[]}} ToThread without an id it is a message
  * @typedef {{id: number, result: any} | {id?: undefined, message: any}} FromThread
@@ -19,15 +17,16 @@ export class Thread {
   #waiting = new Map();
 
   /**
+   * @param {StartThread} start
    * @param {URL} program calls serve()
    * @param {unknown} data plain data
    * @param {object} options
    * @param {(message: any) => void} options.onMessage
    * @param {(error: Error | null, exitCode: number) => void} options.onEnd called once; null: without an error
    */
-  constructor(program, data, { onMessage, onEnd }) {
+  constructor(start, program, data, { onMessage, onEnd }) {
     this.#onEnd = onEnd;
-    this.#worker = new Worker(program, { workerData: data });
+    this.#worker = start(program, data);
     this.#worker.on('message', (/** @type {FromThread} */ received) => {
       if (received.id === undefined) onMessage(received.message);
       else this.#answer(received.id, received.result);
@@ -77,7 +76,7 @@ export class Thread {
 
 /**
  * In the thread: answers the requests. An error of `call` ends the thread.
- * @param {MessagePort} port
+ * @param {ThreadPort} port
  * @param {(method: any, args: any[]) => Promise<unknown>} call
  */
 export function serve(port, call) {

@@ -13,6 +13,7 @@
  * @property {Readonly<Record<string, unknown>>} observers plans by name
  * @property {Schedule | null} schedule
  * @property {Share} share
+ * @property {number} seed of its random numbers
  *
  * @typedef {'ready' | 'prepare' | 'start' | 'setWindow' | 'snapshot' | 'charge' | 'pace' | 'stop' | 'drain' | 'abort' | 'close'} Method
  *
@@ -22,39 +23,40 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { createFees } from '../chain/fees.js';
 import { Wallet, createSigner } from '../chain/keys.js';
-import { createClock } from '../clock.js';
+import { randomNumbers } from '../random.js';
 import { createWorkload } from '../workloads/index.js';
 import { strayErrorOf } from '../workloads/user-code.js';
 import { openNetwork } from './connect.js';
 import { ThreadEngine } from './engine.js';
 import { Account } from './nonces.js';
+import { createPlatform } from './platform.js';
 import { serve } from './thread.js';
 
 /**
  * @import { BatchFacts, FeeState, SeenBlock, WalletState } from '../contracts/chain.d.ts'
- * @import { Clock, EngineConfig, Sample, Schedule, SnapshotState, WorkloadState } from '../contracts/load.d.ts'
+ * @import { Clock, EngineConfig, Platform, Sample, Schedule, SnapshotState, ThreadPort, WorkloadState } from '../contracts/load.d.ts'
  * @import { StopReason } from './driver.js'
  * @import { ChainIdentityState } from '../chain/chain-identity.js'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { ChainTools } from './engine.js'
  * @import { Share } from './pacer.js'
- * @import { MessagePort } from 'node:worker_threads'
  */
 
 /** Limits of a batch of samples. */
 const SAMPLES_AT_ONCE = 1000;
 const SAMPLES_WAIT_MS = 200;
 
-/** @param {Task} task @param {MessagePort} port */
-async function work(task, port) {
+/** @param {Task} task @param {ThreadPort} port @param {Platform} platform */
+export default async function main(task, port, platform) {
   const { config, wallets, chain } = task;
   /** @param {WorkerMessage} message */
   const post = (message) => port.postMessage({ message });
   /** @param {StopReason} reason @param {Error} [error] */
   const onStop = (reason, error) => post({ type: 'stop', reason, message: error?.message ?? null });
 
-  const clock = createClock();
-  const endpoints = openThreadEndpoints(task, clock);
+  const { clock, probes } = platform;
+  const random = randomNumbers(task.seed);
+  const endpoints = openThreadEndpoints(task, platform);
   const { rpc, connect } = endpoints;
   const onBlock = (/** @type {SeenBlock} */ block) => post({ type: 'block', block });
   const batcher = createBatcher(clock, (samples) => post({ type: 'samples', samples }));
@@ -68,8 +70,7 @@ async function work(task, port) {
   const onMessage = (name, message) => post({ type: 'observed', name, message });
   const signing = chain === null ? null : { ...chain, signer: await createSigner(), fees: createFees(chain.fees) };
   const load = { ...task, accounts, workload, onSample, onMessage, traffic: endpoints.stats };
-  const engine = new ThreadEngine({ ...load, clock, rpc, chain: signing, onBlock, onStop });
-  catchStrayErrors(settings.workload, onStop);
+  const engine = new ThreadEngine({ ...load, clock, random, probes, rpc, chain: signing, onBlock, onStop });
   const methods = methodsOf(engine, endpoints, task, batcher.flush, () => port.close());
   /** @param {Method} method @param {any[]} args */
   const call = async (method, args) => {
@@ -124,23 +125,25 @@ function methodsOf(engine, endpoints, task, flushSamples, closePort) {
 /**
  * Uncaught errors of the user's workload end the run.
  * @param {string} workload
- * @param {(reason: StopReason, error: Error) => void} onStop
+ * @param {ThreadPort} port
  */
-function catchStrayErrors(workload, onStop) {
+function catchStrayErrors(workload, port) {
   process.on('uncaughtException', (thrown) => {
     const theirs = strayErrorOf(workload, thrown);
     // A bug of ours: the thread ends.
     if (theirs === null) throw thrown;
-    onStop('workload_failed', theirs);
+    /** @type {WorkerMessage} */
+    const message = { type: 'stop', reason: 'workload_failed', message: theirs.message };
+    port.postMessage({ message });
   });
 }
 
-/** @param {Task} task @param {Clock} clock */
-function openThreadEndpoints({ config, endpoints, batches }, clock) {
+/** @param {Task} task @param {Platform} platform */
+function openThreadEndpoints({ config, endpoints, batches }, { clock, transports }) {
   const { home, identity } = endpoints;
   const urls = endpoints.urls.map((url) => new URL(url));
   const sendUrl = endpoints.sendUrl === null ? null : new URL(endpoints.sendUrl);
-  return openNetwork(config.network, { urls, sendUrl, clock, home, batches, identity });
+  return openNetwork(transports, config.network, { urls, sendUrl, clock, home, batches, identity });
 }
 
 /**
@@ -164,4 +167,7 @@ function createBatcher(clock, onFull) {
   return { add, flush };
 }
 
-await work(workerData, /** @type {MessagePort} */ (parentPort));
+if (parentPort !== null) {
+  catchStrayErrors(workerData.config.workload.workload, parentPort);
+  await main(workerData, parentPort, createPlatform());
+}

@@ -19,12 +19,13 @@ import { ThreadEngine } from './engine.js';
 import { Ledger } from './ledger.js';
 import { splitSlice } from './nonces.js';
 import { shares } from './pacer.js';
+import { newSeed } from './platform.js';
 import { requestStop } from './stop.js';
 import { Thread } from './thread.js';
 
 /**
  * @import { SeenBlock } from '../contracts/chain.d.ts'
- * @import { Clock, Engine, EngineConfig, LoadPlan, Pace, Sample, Schedule, Snapshot, SnapshotState, Stop, Workload } from '../contracts/load.d.ts'
+ * @import { Clock, Engine, EngineConfig, LoadPlan, Pace, Platform, Sample, Schedule, Snapshot, SnapshotState, Stop, Workload } from '../contracts/load.d.ts'
  * @import { Output } from '../contracts/output.d.ts'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { StressError } from '../errors.js'
@@ -42,6 +43,7 @@ const ABORT_MS = 2000;
 
 /**
  * @typedef {object} HandleOptions
+ * @property {Pick<Platform, 'clock' | 'startThread'>} platform
  * @property {Account[]} accounts of its wallets
  * @property {Stop} stop
  * @property {Output[]} outputs
@@ -69,7 +71,8 @@ class WorkerHandle {
   /** @param {Task} task @param {HandleOptions} options */
   constructor(task, options) {
     this.#options = options;
-    this.#thread = new Thread(new URL('./worker-thread.js', import.meta.url), task, {
+    const program = new URL('./worker-thread.js', import.meta.url);
+    this.#thread = new Thread(options.platform.startThread, program, task, {
       onMessage: (message) => this.#onMessage(message),
       onEnd: (error, exitCode) => {
         if (error !== null) this.#died(error.message, error);
@@ -86,18 +89,19 @@ class WorkerHandle {
    * @returns {Promise<any>} null if it has died
    */
   async ask(method, args = [], mostMs = ANSWER_MS) {
-    const { now } = this.#options.stop;
+    const { stop, platform } = this.#options;
+    const { now } = stop;
     const giveUp = () => this.#end();
     const abortMs = Math.min(mostMs, ABORT_MS);
-    let timer = setTimeout(giveUp, now.aborted ? abortMs : mostMs);
+    let cancel = platform.clock.after(giveUp, now.aborted ? abortMs : mostMs);
     const shorten = () => {
-      clearTimeout(timer);
-      timer = setTimeout(giveUp, abortMs);
+      cancel();
+      cancel = platform.clock.after(giveUp, abortMs);
     };
     now.addEventListener('abort', shorten);
     const result = await this.#thread.ask(method, args);
     now.removeEventListener('abort', shorten);
-    clearTimeout(timer);
+    cancel();
     return result;
   }
 
@@ -202,6 +206,7 @@ function errorOf({ reason, message }) {
  *
  * @typedef {object} PoolOptions
  * @property {Task[]} tasks of the workers
+ * @property {Pick<Platform, 'clock' | 'startThread'>} platform
  * @property {Account[]} accounts by position
  * @property {(block: SeenBlock) => void} onBlock each new block, in order, with our transactions of all workers
  * @property {(name: string, message: unknown) => void} onMessage of an observer for its side of the run
@@ -221,14 +226,14 @@ class WorkerPool {
 
   /** @param {PoolOptions} options */
   constructor(options) {
-    const { tasks, accounts, onMessage, stop, outputs } = options;
+    const { tasks, platform, accounts, onMessage, stop, outputs } = options;
     this.#options = options;
     this.#blocks = new SharedBlocks(options.onBlock, ({ seenAtUs }) => seenAtUs >= this.#plan.loadStartUs);
     let first = 0;
     this.#handles = tasks.map((task) => {
       const own = accounts.slice(first, (first += task.wallets.length));
       const { onBlock, onDone } = { onBlock: this.#onBlock, onDone: this.#onDone };
-      return new WorkerHandle(task, { accounts: own, stop, outputs, onMessage, onBlock, onDone });
+      return new WorkerHandle(task, { platform, accounts: own, stop, outputs, onMessage, onBlock, onDone });
     });
   }
 
@@ -367,7 +372,7 @@ class WorkerPool {
  * @property {URL[]} urls
  * @property {URL | null} sendUrl as in EndpointOptions
  * @property {Endpoints} endpoints
- * @property {Clock} clock
+ * @property {Platform} platform
  * @property {Stop} stop
  * @property {Output[]} outputs
  * @property {((block: SeenBlock) => void) | undefined} onBlock beside the outputs
@@ -381,7 +386,7 @@ class WorkerPool {
 
 /** @param {EngineParts} parts @returns {Promise<Engine<Ledger>>} */
 export async function createEngine(parts) {
-  const { endpoints, stop, outputs } = parts;
+  const { endpoints, platform, stop, outputs } = parts;
   const listeners = [...outputs.flatMap((output) => output.block?.bind(output) ?? []), parts.onBlock ?? []].flat();
   /** @param {SeenBlock} block */
   const onBlock = (block) => {
@@ -401,6 +406,9 @@ export async function createEngine(parts) {
   /** @type {ThreadEngine} */
   const engine = new ThreadEngine({
     ...parts,
+    clock: platform.clock,
+    random: platform.random,
+    probes: platform.probes,
     rpc: endpoints.rpc,
     onSample: wanting.length === 0 ? null : onSample,
     onBlock: (block) => engine.hasStarted && onBlock(block),
@@ -425,6 +433,7 @@ function tasksOf(parts) {
     observers: parts.observers,
     schedule,
     share: sharesOfRate[i],
+    seed: newSeed(parts.platform.random),
     endpoints: {
       urls: urls.map(({ href }) => href),
       sendUrl: parts.sendUrl?.href ?? null,

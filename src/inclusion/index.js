@@ -72,7 +72,7 @@ const PROBE_MS = 3000;
 /**
  * @param {string} requested name of a detector, or `auto`: the first one that all endpoints support
  * @param {readonly Rpc[]} rpcs of the endpoints
- * @param {{clock: Clock, signal: AbortSignal}} options
+ * @param {{clock: Clock, random?: () => number, signal: AbortSignal}} options
  * @returns {Promise<Chosen>}
  * @throws {UnavailableError} an endpoint does not support it
  */
@@ -90,9 +90,9 @@ export async function chooseInclusion(requested, rpcs, options) {
   throw new UnavailableError(`--inclusion ${requested} cannot be used: ${lacks.join('; ')}; use --inclusion auto`);
 }
 
-/** @param {string} name @param {Rpc} rpc @param {{clock: Clock, signal: AbortSignal}} options */
-async function lackOf(name, rpc, { clock, signal }) {
-  const answer = retry(() => detectors[name].lackOf(rpc), { clock, signal, forMs: PROBE_MS }).catch((error) => {
+/** @param {string} name @param {Rpc} rpc @param {{clock: Clock, random?: () => number, signal: AbortSignal}} options */
+async function lackOf(name, rpc, { clock, random, signal }) {
+  const answer = retry(() => detectors[name].lackOf(rpc), { clock, random, signal, forMs: PROBE_MS }).catch((error) => {
     if (!(error instanceof StressError)) throw error;
     return error.message;
   });

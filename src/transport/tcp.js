@@ -21,7 +21,7 @@ import {
  *
  * @import { Transport } from '../contracts/chain.d.ts'
  * @import { Head } from './http.js'
- * @import { TransportOptions } from './index.js'
+ * @import { TransportOptions } from '../contracts/chain.d.ts'
  *
  * @typedef {{head: Head, text: string}} Answer
  */

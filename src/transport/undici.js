@@ -18,7 +18,7 @@ import {
  *
  * @import { Transport } from '../contracts/chain.d.ts'
  * @import { TransportError } from '../errors.js'
- * @import { TransportOptions } from './index.js'
+ * @import { TransportOptions } from '../contracts/chain.d.ts'
  * @import { IncomingHttpHeaders } from 'node:http'
  * @import { Dispatcher } from 'undici'
  */

@@ -10,7 +10,7 @@ import { Exchange, MAX_BODY_BYTES, asTransportError, failureOf, ownHeaders, time
  * The ids of all requests are numbers, and none is used twice.
  *
  * @import { OnSent, Reply, Subscription, Transport } from '../contracts/chain.d.ts'
- * @import { TransportOptions } from './index.js'
+ * @import { TransportOptions } from '../contracts/chain.d.ts'
  *
  * @typedef {{onPush: (text: string) => void, onLost: (error: TransportError) => void, end: Subscription['end']}} Listener
  */

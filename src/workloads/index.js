@@ -22,6 +22,7 @@ import { counted } from '../text.js';
  * @property {Settings} settings
  * @property {number} [threads] wallets of the load; not in a worker thread
  * @property {Clock} [clock] of the run
+ * @property {() => number} [random] from 0 to 1
  * @property {(url: URL) => Rpc} [connect] opens another endpoint for the rest of the run
  * @property {(module: URL, task: object) => SideThread} [openThread] for the rest of the run; not in a worker thread
  * @property {Create} [create] of a workload that a program has given as an object

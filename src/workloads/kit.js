@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { Interface, concat, getBytes, getCreateAddress, id, isHexString, keccak256 } from 'ethers';
 import { MAX_BLOBS, takesCellProofs } from '../chain/blobs.js';
 import { createCurve } from '../chain/keys.js';
@@ -58,8 +57,8 @@ export class WorkloadHost {
   #receipts;
   #state;
 
-  /** @param {string | null} file of the user's workload @param {Pick<WorkloadOptions, 'rpc' | 'state' | 'addresses'>} options */
-  constructor(file, { rpc, state, addresses = [] }) {
+  /** @param {string | null} file of the user's workload @param {Pick<WorkloadOptions, 'rpc' | 'state' | 'addresses' | 'random'>} options */
+  constructor(file, { rpc, state, addresses = [], random = Math.random }) {
     this.file = file;
     /** For messages. */
     this.name = file === null ? 'the workload' : displayName(file);
@@ -69,7 +68,7 @@ export class WorkloadHost {
     this.#gasLimit = this.#state?.gasLimit;
     this.#isPrepared = state !== undefined;
     this.#receipts = new Receipts(rpc);
-    const { tag = newTag(), first = 0 } = this.#state ?? {};
+    const { tag = newTag(random), first = 0 } = this.#state ?? {};
     const seed = Number.parseInt(tag, 16);
     /** @type {Kit} */
     const kit = {
@@ -333,9 +332,10 @@ export class WorkloadHost {
   }
 }
 
-/** No byte is zero, because zeros cost less gas and one estimate is used for all. */
-function newTag() {
-  return Buffer.from(randomBytes(4).map((byte) => byte || 1)).toString('hex');
+/** No byte is zero, because zeros cost less gas and one estimate is used for all. @param {() => number} random */
+function newTag(random) {
+  const bytes = Array.from({ length: 4 }, () => 1 + Math.floor(255 * random()));
+  return Buffer.from(bytes).toString('hex');
 }
 
 /** @param {Call} call */

@@ -1,4 +1,3 @@
-import { setTimeout } from 'node:timers/promises';
 import { HEAD, ask, headerAt, receiptsAt } from '../chain/answers.js';
 import { StressError, UnavailableError } from '../errors.js';
 import { drawBits } from '../random.js';
@@ -34,7 +33,7 @@ const PAUSE_MS = 500;
 const AT_ONCE = 8;
 
 /** @type {SideWork<OrderTask, {blockNumber: number}, Order | Failure>} a message has the block of the audit */
-export default async function follow({ seed, slots, theta, wallets, startBlock, depth }, [rpc], onMessage) {
+export default async function follow({ seed, slots, theta, wallets, startBlock, depth }, [rpc], { onMessage, clock }) {
   const draw = slotsByWeight(slots, theta);
   const order = new WriteOrder({ wallets, slotOf: (position, nonce) => draw(drawBits(seed, position, nonce)) });
   let last = Infinity;
@@ -68,7 +67,7 @@ export default async function follow({ seed, slots, theta, wallets, startBlock, 
       if (last < Infinity && trouble === error.message) return { why: error.message };
       trouble = error.message;
     }
-    if (done < last) await setTimeout(PAUSE_MS);
+    if (done < last) await clock.sleep(PAUSE_MS);
   }
   const { slots: left, writes, succeeded, reverted, fault } = order;
   return { slots: left, writes, succeeded, reverted, fault };

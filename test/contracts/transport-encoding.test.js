@@ -7,7 +7,7 @@ import { transports } from '../../src/transport/index.js';
 import { failure, listen } from '../helpers/raw-server.js';
 
 /**
- * @import { TransportOptions } from '../../src/transport/index.js'
+ * @import { TransportOptions } from '../../src/contracts/chain.d.ts'
  * @import { IncomingHttpHeaders } from 'node:http'
  * @import { TestContext } from 'node:test'
  */

@@ -14,7 +14,7 @@ import { encodeFrame, startWsServer } from '../helpers/ws-server.js';
 
 /**
  * @import { TransportError } from '../../src/errors.js'
- * @import { TransportOptions } from '../../src/transport/index.js'
+ * @import { TransportOptions } from '../../src/contracts/chain.d.ts'
  * @import { Peer, WsServerOptions } from '../helpers/ws-server.js'
  * @import { Duplex } from 'node:stream'
  * @import { TestContext } from 'node:test'

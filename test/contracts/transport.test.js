@@ -9,7 +9,7 @@ import { startWsServer } from '../helpers/ws-server.js';
 
 /**
  * @import { Transport } from '../../src/contracts/chain.d.ts'
- * @import { TransportOptions } from '../../src/transport/index.js'
+ * @import { TransportOptions } from '../../src/contracts/chain.d.ts'
  * @import { IncomingHttpHeaders } from 'node:http'
  * @import { Duplex } from 'node:stream'
  * @import { TestContext } from 'node:test'

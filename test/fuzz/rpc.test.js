@@ -14,6 +14,7 @@ import { detectors } from '../../src/inclusion/index.js';
 import { createWorkload } from '../../src/workloads/index.js';
 import { anyJson, assertHides, fuzz, nonsense, outcomeOf, secretUrl } from './inputs.js';
 import { honestBlock, honestChain, rushingClock, transportTo } from './hostile-chain.js';
+import { createFakeClock } from '../helpers/clock.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /** @import { Block } from '../../src/contracts/chain.d.ts' */
@@ -128,7 +129,7 @@ describe('fuzz: answers of an endpoint', () => {
   test('who the endpoint is', (t) =>
     fuzz(t, { input: spoiledMethods, runs: 300 }, async (spoiled) => {
       const { value } = await outcomeOf(() =>
-        readChain(endpoint(spoiled), URL_OF, { chainId: null, allowChain: null }),
+        readChain(endpoint(spoiled), URL_OF, { chainId: null, allowChain: null }, createFakeClock()),
       );
       if (value === undefined) return;
       assert.equal(typeof value.chainId, 'number');

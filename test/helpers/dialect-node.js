@@ -10,7 +10,7 @@ import { startWsServer } from './ws-server.js';
  * @import { Transport } from '../../src/contracts/chain.d.ts'
  * @import { Clock } from '../../src/contracts/load.d.ts'
  * @import { TestContext } from 'node:test'
- * @import { TransportOptions } from '../../src/transport/index.js'
+ * @import { TransportOptions } from '../../src/contracts/chain.d.ts'
  * @import { RpcRequest } from './endpoint.js'
  * @import { Ask } from './memory-chain.js'
  *
@@ -100,10 +100,10 @@ function createSpeaker(dialect, ask, clock) {
 
 /**
  * A transport in place of src/transport/'s, to a node in memory.
- * @param {Dialect} dialect @param {Ask} ask @param {Clock} clock
+ * @param {Dialect} dialect @param {Ask} ask @param {Clock} clock @param {() => number} [latencyMs] of a request
  * @returns {(options: TransportOptions) => Transport}
  */
-export function dialectTransport(dialect, ask, clock) {
+export function dialectTransport(dialect, ask, clock, latencyMs = () => LATENCY_MS) {
   const speak = createSpeaker(dialect, ask, clock);
   return ({ timeoutMs }) => ({
     post: (body, onSent) =>
@@ -111,8 +111,8 @@ export function dialectTransport(dialect, ask, clock) {
         const late = () => reject(new TransportError('no answer in time', 'timeout'));
         const cancel = clock.after(late, timeoutMs);
         const exchange = async () => {
-          await clock.sleep(LATENCY_MS);
           onSent?.();
+          await clock.sleep(latencyMs());
           const { status, text } = await speak(body);
           resolve({ status, text, retryAfterMs: null });
         };

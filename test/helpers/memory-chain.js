@@ -1,6 +1,7 @@
 /**
  * A whole chain in memory, which makes a block each blockMs of a clock: Counters, payments, balances and receipts, with the
- * answers and the words of geth. Under it a run is real from its set-up to its audit, and takes no time.
+ * answers and the words of geth. Under it a run is real from its set-up to its audit, and takes no time. It halts, forgets
+ * transactions and replaces blocks when it is told to; a node may see it late.
  */
 import { AbiCoder, Transaction, getCreateAddress, keccak256 } from 'ethers';
 import { recover } from 'tiny-secp256k1';
@@ -10,7 +11,7 @@ import { readArtifact } from '../../src/workloads/contract-state.js';
  * @import { Clock } from '../../src/contracts/load.d.ts'
  *
  * @typedef {(method: string, params: any[]) => Promise<any>} Ask resolves with the result, rejects with the error answer
- * @typedef {{nonces: Map<string, number>, balances: Map<string, bigint>, counts: Map<string, number>}} State
+ * @typedef {{nonces: Map<string, number>, balances: Map<string, bigint>, counts: Map<string, number>, codes: Map<string, string>}} State
  *
  * @typedef {object} MemoryChainOptions
  * @property {Clock} clock
@@ -21,6 +22,16 @@ import { readArtifact } from '../../src/workloads/contract-state.js';
  * @property {boolean} [hasDeposits] each block begins with a transaction of others
  * @property {(blocks: number) => bigint} [baseFeeAfter] in wei, by the blocks since the start
  * @property {string} [rich] the only address that has anything; without it all have
+ * @property {boolean} [hasBaseFee] default: true
+ * @property {number} [poolLimit] transactions in the pool above which it refuses others
+ *
+ * @typedef {object} Submission
+ * @property {number} atUs
+ * @property {string} hash
+ * @property {string} from
+ * @property {number} nonce
+ * @property {string | null} to null: a contract is created
+ * @property {bigint} maxFeeWei
  */
 
 const HEAD = 100;
@@ -35,8 +46,9 @@ const DEPOSITOR = '0xdeaddeaddeaddeaddeaddeaddeaddeaddead0001';
 
 /** @param {number | bigint} value */
 export const hex = (value) => `0x${value.toString(16)}`;
-/** @param {number} value @param {string} [kind] */
-export const hash32 = (value, kind = 'b') => `0x${kind}${value.toString(16).padStart(63, '0')}`;
+/** @param {number} value @param {string} [kind] @param {number} [fork] */
+export const hash32 = (value, kind = 'b', fork = 0) =>
+  `0x${kind}${fork.toString(16).padStart(7, '0')}${value.toString(16).padStart(56, '0')}`;
 /** @param {string} message @param {number} [code] */
 const refuse = (message, code = -32000) => Object.assign(new Error(message), { error: { code, message } });
 
@@ -66,38 +78,51 @@ function paymentsIn({ to, input }) {
   return [...receivers].map((receiver, i) => [receiver.toLowerCase(), amounts[i]]);
 }
 
+/** The code that a constructor returns: the bytes behind it, where it is one of --workload deploy. @param {string} input */
+function codeIn(input) {
+  const [all = '', size = ''] = /^0x61(....)80600c6000396000f3/.exec(input) ?? [];
+  return size === '' ? '0x60' : `0x${input.slice(all.length, all.length + 2 * Number.parseInt(size, 16))}`;
+}
+
 /** @param {MemoryChainOptions} options */
 export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000, ...options }) {
-  const { packsByLimit = false, l1FeeWei = 0n, hasDeposits = false, baseFeeAfter = () => BASE_FEE_WEI } = options;
-  /** By number. @type {any[]} */
-  const blocks = [];
-  /** By number. @type {State[]} */
-  const states = [];
+  const { packsByLimit = false, l1FeeWei = 0n, hasDeposits = false, hasBaseFee = true, poolLimit = Infinity } = options;
+  const { baseFeeAfter = () => BASE_FEE_WEI } = options;
+  /** The chain after each change, the last one last; arrays are by number and never change. @type {Array<{atUs: number, blocks: any[], states: State[]}>} */
+  const history = [];
   /** By sender and nonce. @type {Map<string, any>} */
   const pool = new Map();
-  /** @type {Map<string, any>} */
-  const mined = new Map();
-  /** @type {Map<string, any>} */
-  const receipts = new Map();
+  /** @type {Submission[]} */
+  const submissions = [];
   /** @type {Array<() => void>} */
   const waiting = [];
+  let forks = 0;
+  let isHalted = false;
+
+  /** @param {number} [lagMs] @returns {{blocks: any[], states: State[]}} */
+  const view = (lagMs = 0) => {
+    const untilUs = clock.nowUs() - lagMs * 1000;
+    for (let i = history.length - 1; i > 0; i -= 1) if (history[i].atUs <= untilUs) return history[i];
+    return history[0];
+  };
+  const now = () => history[history.length - 1];
 
   /** @param {State} state @param {string} address */
   const balanceIn = ({ balances }, address) =>
     balances.get(address) ?? ([undefined, address].includes(options.rich) ? RICH_WEI : 0n);
-  const baseFee = () => baseFeeAfter(blocks.length - HEAD);
+  const baseFee = () => (hasBaseFee ? baseFeeAfter(now().blocks.length - HEAD) : 0n);
   /** @param {string | null} to @param {State} state */
   const gasOf = (to, { counts }) => {
     if (to === null) return GAS.deploy;
     const count = counts.get(to);
     return count === undefined ? GAS.pay : count === 0 ? GAS.first : GAS.call;
   };
-  const last = () => states[states.length - 1];
+  const last = () => now().states[now().states.length - 1];
   const priceOf = (/** @type {any} */ { maxFeeWei, tipWei }) =>
     maxFeeWei < baseFee() + tipWei ? maxFeeWei : baseFee() + tipWei;
 
-  /** @param {any} tx @param {State} state @param {number} number @param {number} index */
-  const execute = (tx, state, number, index) => {
+  /** @param {any} tx @param {State} state @returns {{gasUsed: number, receipt: object}} */
+  const execute = (tx, state) => {
     const { from, to, value, nonce } = tx;
     const target = to ?? getCreateAddress({ from, nonce }).toLowerCase();
     const isCall = to !== null && state.counts.has(target);
@@ -108,75 +133,103 @@ export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000
     const paid = payments.length > 0 ? payments : [[target, value]];
     for (const [receiver, wei] of paid) state.balances.set(receiver, balanceIn(state, receiver) + wei);
     if (to === null) state.counts.set(target, 0);
+    if (to === null) state.codes.set(target, codeIn(tx.input));
     if (isCall) state.counts.set(target, Number(state.counts.get(target)) + 1);
-    addReceipt(tx.hash, number, index, {
+    const receipt = {
       from,
       to,
       contractAddress: to === null ? target : null,
       gasUsed: hex(gasUsed),
       effectiveGasPrice: hex(priceOf(tx)),
       ...(l1FeeWei > 0n && { l1Fee: hex(l1FeeWei) }),
-    });
-    return gasUsed;
-  };
-
-  /** @param {string} hash @param {number} number @param {number} index @param {object} members */
-  const addReceipt = (hash, number, index, members) => {
-    const place = { blockNumber: hex(number), blockHash: hash32(number), transactionIndex: hex(index) };
-    receipts.set(hash, { transactionHash: hash, ...place, status: '0x1', type: '0x2', logs: [], ...members });
+    };
+    return { gasUsed, receipt };
   };
 
   const mine = () => {
+    const { blocks } = now();
     const number = blocks.length;
-    const { nonces, balances, counts } = last();
-    const state = { nonces: new Map(nonces), balances: new Map(balances), counts: new Map(counts) };
+    const { nonces, balances, counts, codes } = last();
+    const state = {
+      ...{ nonces: new Map(nonces), balances: new Map(balances), counts: new Map(counts), codes: new Map(codes) },
+    };
     /** @type {any[]} */
     const transactions = [];
+    /** @type {Map<string, any>} */
+    const receipts = new Map();
     let [used, room] = [0, gasLimit];
+    /** @param {any} tx @param {object} members */
+    const add = (tx, members) => {
+      const place = { blockNumber: hex(number), transactionIndex: hex(transactions.length) };
+      receipts.set(tx.hash, { transactionHash: tx.hash, ...place, status: '0x1', type: '0x2', logs: [], ...members });
+      transactions.push(tx);
+    };
     if (hasDeposits) {
       used += GAS.deposit;
-      transactions.push({ hash: hash32(number, 'd'), from: DEPOSITOR, nonce: number });
-      addReceipt(hash32(number, 'd'), number, 0, { from: DEPOSITOR, to: DEPOSITOR, gasUsed: hex(GAS.deposit) });
+      add(
+        { hash: hash32(number, 'd'), from: DEPOSITOR, nonce: number },
+        { from: DEPOSITOR, to: DEPOSITOR, gasUsed: hex(GAS.deposit) },
+      );
     }
     for (const tx of [...pool.values()].sort((a, b) => a.nonce - b.nonce)) {
       if (tx.nonce !== (state.nonces.get(tx.from) ?? 0) || tx.maxFeeWei < baseFee()) continue;
-      if (packsByLimit && tx.gas > room) continue;
-      room -= tx.gas;
-      used += execute(tx, state, number, transactions.length);
+      if (balanceIn(state, tx.from) < tx.value + BigInt(tx.gas) * tx.maxFeeWei) continue;
+      if (tx.gas > room) continue;
+      const { gasUsed, receipt } = execute(tx, state);
+      room -= packsByLimit ? tx.gas : gasUsed;
+      used += gasUsed;
       pool.delete(`${tx.from}:${tx.nonce}`);
-      mined.set(tx.hash, number);
-      transactions.push(tx);
+      add(tx, receipt);
     }
-    put(number, transactions, used, state);
+    put(number, { transactions, receipts, used, state });
     for (const resolve of waiting.splice(0)) resolve();
   };
 
-  /** @param {number} number @param {any[]} transactions @param {number} used @param {State} state */
-  const put = (number, transactions, used, state) => {
-    states[number] = state;
-    blocks[number] = {
+  /** @param {number} number @param {{transactions: any[], receipts: Map<string, any>, used: number, state: State}} made */
+  const put = (number, { transactions, receipts, used, state }) => {
+    const { blocks, states } = now();
+    const hash = hash32(number, 'b', forks);
+    for (const receipt of receipts.values()) receipt.blockHash = hash;
+    const isOld = transactions.length === 0 && number <= HEAD;
+    const block = {
       number: hex(number),
-      hash: hash32(number),
-      parentHash: hash32(Math.max(0, number - 1)),
-      timestamp: hex(Math.floor(clock.wallMs() / 1000) - (transactions.length > 0 ? 0 : Math.max(0, HEAD - number))),
+      hash,
+      parentHash: blocks[number - 1]?.hash ?? hash32(0),
+      timestamp: hex(Math.floor(clock.wallMs() / 1000) - (isOld ? HEAD - number : 0)),
       gasUsed: hex(used),
       gasLimit: hex(gasLimit),
-      baseFeePerGas: hex(baseFee()),
+      ...(hasBaseFee && { baseFeePerGas: hex(baseFee()) }),
       miner: DEPOSITOR,
       transactions,
+      receipts,
     };
+    history.push({ atUs: clock.nowUs(), blocks: [...blocks, block], states: [...states, state] });
+    // What no node of this chain lags behind.
+    if (history.length > 64) history.splice(1, history.length - 64);
   };
 
-  /** @param {any} at a tag, a number or an EIP-1898 object @returns {number} */
-  const numberAt = (at) => {
+  /** @param {any} at a tag, a number or an EIP-1898 object @param {{blocks: any[], states: State[]}} seen @returns {number} */
+  const numberAt = (at, { blocks }) => {
+    const newest = blocks.length - 1;
+    const tags = /** @type {Record<string, number>} */ ({
+      latest: newest,
+      pending: newest,
+      safe: newest - 3,
+      finalized: newest - 6,
+      earliest: 0,
+    });
     const number =
       typeof at === 'object' && at !== null
         ? blocks.findIndex(({ hash }) => hash === at.blockHash)
-        : at === 'latest' || at === 'pending' || at === undefined
-          ? blocks.length - 1
-          : Number(at);
-    if (states[number] === undefined) throw refuse('header not found');
+        : (tags[at ?? 'latest'] ?? Number(at));
+    if (blocks[number] === undefined) throw refuse('header not found');
     return number;
+  };
+
+  /** @param {string} hash @param {any[]} blocks @returns {any} the block that has it */
+  const blockOf = (hash, blocks) => {
+    for (let i = blocks.length - 1; i > HEAD; i -= 1) if (blocks[i].receipts.has(hash)) return blocks[i];
+    return null;
   };
 
   /** @param {string} raw */
@@ -189,6 +242,8 @@ export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000
     const key = `${sender}:${nonce}`;
     const earlier = pool.get(key);
     const next = state.nonces.get(sender) ?? 0;
+    submissions.push({ atUs: clock.nowUs(), hash: String(hash), from: sender, nonce, to: tx.to, maxFeeWei });
+    if (!hasBaseFee && maxFeePerGas !== null) throw refuse('transaction type not supported');
     if (earlier?.hash === hash) throw refuse('already known');
     if (nonce < next) throw refuse(`nonce too low: next nonce ${next}, tx nonce ${nonce}`);
     if (earlier !== undefined && maxFeeWei <= earlier.maxFeeWei) throw refuse('replacement transaction underpriced');
@@ -196,85 +251,159 @@ export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000
     const [have, want] = [balanceIn(state, sender), value + BigInt(tx.gas) * maxFeeWei];
     if (have < want)
       throw refuse(`insufficient funds for gas * price + value: address ${sender} have ${have} want ${want}`);
+    if (earlier === undefined && pool.size >= poolLimit) throw refuse('txpool is full');
     pool.set(key, { ...tx, maxFeeWei, tipWei: maxPriorityFeePerGas ?? maxFeeWei });
     return /** @type {string} */ (hash);
   };
 
-  /** @param {any} tx */
-  const shown = ({
-    hash,
-    from,
-    to = DEPOSITOR,
-    nonce,
-    value = 0n,
-    input = '0x',
-    gas = 0,
-    maxFeeWei = 0n,
-    tipWei = 0n,
-  }) => ({
-    ...{ hash, from, to, nonce: hex(nonce), value: hex(value), input, gas: hex(gas), type: '0x2' },
-    ...{ maxFeePerGas: hex(maxFeeWei), maxPriorityFeePerGas: hex(tipWei), gasPrice: hex(maxFeeWei) },
-    ...(mined.has(hash) && { blockNumber: hex(mined.get(hash)), blockHash: hash32(mined.get(hash)) }),
+  /** @param {any} tx @param {any} [block] */
+  const shown = ({ hash, from, to = DEPOSITOR, nonce, ...tx }, block) => ({
+    ...{
+      hash,
+      from,
+      to,
+      nonce: hex(nonce),
+      value: hex(tx.value ?? 0n),
+      input: tx.input ?? '0x',
+      gas: hex(tx.gas ?? 0),
+    },
+    ...{ type: '0x2', maxFeePerGas: hex(tx.maxFeeWei ?? 0n), maxPriorityFeePerGas: hex(tx.tipWei ?? 0n) },
+    ...{ gasPrice: hex(tx.maxFeeWei ?? 0n), ...(block && { blockNumber: block.number, blockHash: block.hash }) },
   });
 
-  /** @type {Record<string, (...params: any[]) => any>} */
-  const answers = {
-    eth_chainId: () => CHAIN_ID,
-    web3_clientVersion: () => 'Memory/v1',
-    eth_syncing: () => false,
-    eth_blockNumber: () => hex(blocks.length - 1),
-    eth_getBlockByNumber: (at, isWhole) => {
-      const block = blocks[at === 'latest' || at === 'pending' ? blocks.length - 1 : Number(at)];
-      if (block === undefined) return null;
-      return { ...block, transactions: block.transactions.map(isWhole ? shown : (/** @type {any} */ tx) => tx.hash) };
-    },
-    eth_getTransactionCount: (address, at) => {
-      let next = states[numberAt(at)].nonces.get(address.toLowerCase()) ?? 0;
-      if (at === 'pending') while (pool.has(`${address.toLowerCase()}:${next}`)) next += 1;
-      return hex(next);
-    },
-    eth_getBalance: (address, at) => hex(balanceIn(states[numberAt(at)], address.toLowerCase())),
-    eth_call: ({ to, data }, at) => {
-      const count = states[numberAt(at)].counts.get(to.toLowerCase());
-      return count === undefined || !data.startsWith(COUNT) ? '0x' : `0x${count.toString(16).padStart(64, '0')}`;
-    },
-    eth_getCode: (to) => (last().counts.has(to.toLowerCase()) ? '0x60' : '0x'),
-    eth_estimateGas: ({ to }) => hex(gasOf(to?.toLowerCase() ?? null, last())),
-    eth_gasPrice: () => hex(baseFee() + 1n),
-    eth_maxPriorityFeePerGas: () => '0x1',
-    eth_sendRawTransaction: receive,
-    eth_sendRawTransactionSync: async (raw) => {
-      const hash = receive(raw);
-      while (!receipts.has(hash)) await new Promise((resolve) => waiting.push(() => resolve(undefined)));
-      return receipts.get(hash);
-    },
-    eth_getTransactionReceipt: (hash) => receipts.get(hash) ?? null,
-    eth_getBlockReceipts: (at) =>
-      blocks[numberAt(at)].transactions.map((/** @type {any} */ tx) => receipts.get(tx.hash)) ?? null,
-    eth_getTransactionByHash: (hash) => {
-      const number = mined.get(hash);
-      const there = number === undefined ? [...pool.values()] : blocks[number].transactions;
-      const found = there.find((/** @type {any} */ tx) => tx.hash === hash);
-      return found === undefined ? null : shown(found);
-    },
+  /** Those whose turn it is, and those behind them. */
+  const poolSize = () => {
+    const { nonces } = last();
+    let pending = 0;
+    for (const { from, nonce } of pool.values()) if (nonce === (nonces.get(from) ?? 0)) pending += 1;
+    return { pending: hex(pending), queued: hex(pool.size - pending) };
   };
 
-  for (let number = 0; number <= HEAD; number += 1)
-    put(number, [], 0, { nonces: new Map(), balances: new Map(), counts: new Map() });
+  /** @param {number} lagMs @returns {Record<string, (...params: any[]) => any>} */
+  const answersAfter = (lagMs) => {
+    const seen = () => view(lagMs);
+    const stateAt = (/** @type {any} */ at) => seen().states[numberAt(at, seen())];
+    return {
+      eth_chainId: () => CHAIN_ID,
+      web3_clientVersion: () => 'Memory/v1',
+      eth_syncing: () => false,
+      eth_blockNumber: () => hex(seen().blocks.length - 1),
+      eth_getBlockByNumber: (at, isWhole) => {
+        const { blocks } = seen();
+        const block = /^0x/.test(at) ? blocks[Number(at)] : blocks[numberAt(at, seen())];
+        if (block === undefined) return null;
+        const { receipts, ...rest } = block;
+        const listed = at === 'pending' ? [...pool.values()] : block.transactions;
+        const transactions = listed.map(
+          isWhole
+            ? (/** @type {any} */ tx) => shown(tx, at === 'pending' ? null : block)
+            : (/** @type {any} */ tx) => tx.hash,
+        );
+        return { ...rest, ...(at === 'pending' && { number: hex(blocks.length), hash: null }), transactions };
+      },
+      eth_getTransactionCount: (address, at) => {
+        let next = stateAt(at).nonces.get(address.toLowerCase()) ?? 0;
+        if (at === 'pending') while (pool.has(`${address.toLowerCase()}:${next}`)) next += 1;
+        return hex(next);
+      },
+      eth_getBalance: (address, at) => hex(balanceIn(stateAt(at), address.toLowerCase())),
+      eth_call: ({ to, data }, at) => {
+        const count = stateAt(at).counts.get(to.toLowerCase());
+        return count === undefined || !data.startsWith(COUNT) ? '0x' : `0x${count.toString(16).padStart(64, '0')}`;
+      },
+      eth_getCode: (to, at) => stateAt(at ?? 'latest').codes.get(to.toLowerCase()) ?? '0x',
+      eth_estimateGas: ({ to }) => hex(gasOf(to?.toLowerCase() ?? null, last())),
+      eth_gasPrice: () => hex(baseFee() + 1n),
+      eth_maxPriorityFeePerGas: () => '0x1',
+      txpool_status: () => poolSize(),
+      eth_getLogs: ({ blockHash = null }) => {
+        if (blockHash !== null) numberAt({ blockHash }, seen());
+        return [];
+      },
+      eth_subscribe: () => '0x1',
+      eth_unsubscribe: () => true,
+      eth_sendRawTransaction: receive,
+      eth_sendRawTransactionSync: async (raw) => {
+        const hash = receive(raw);
+        while (blockOf(hash, seen().blocks) === null)
+          await new Promise((resolve) => waiting.push(() => resolve(undefined)));
+        return blockOf(hash, seen().blocks).receipts.get(hash);
+      },
+      eth_getTransactionReceipt: (hash) => blockOf(hash, seen().blocks)?.receipts.get(hash) ?? null,
+      eth_getBlockReceipts: (at) => {
+        const block = seen().blocks[numberAt(at, seen())];
+        return block.transactions.map((/** @type {any} */ tx) => block.receipts.get(tx.hash));
+      },
+      eth_getTransactionByHash: (hash) => {
+        const block = blockOf(hash, seen().blocks);
+        const there = block === null ? [...pool.values()] : block.transactions;
+        const found = there.find((/** @type {any} */ tx) => tx.hash === hash);
+        return found === undefined ? null : shown(found, block);
+      },
+    };
+  };
+
+  /** The answers of a node that sees the chain late. @param {number} [lagMs] @returns {Ask} */
+  const askAfter = (lagMs = 0) => {
+    const answers = answersAfter(lagMs);
+    return async (method, params) => {
+      if (answers[method] === undefined) throw refuse(`the method ${method} does not exist/is not available`, -32601);
+      return answers[method](...params);
+    };
+  };
+
+  /**
+   * Removes the newest blocks; others take their place.
+   * @param {number} depth
+   * @param {boolean} isKept what was in them is in the pool again
+   */
+  const reorg = (depth, isKept) => {
+    const { blocks, states } = now();
+    const from = Math.max(HEAD + 1, blocks.length - depth);
+    if (from >= blocks.length) return;
+    forks += 1;
+    const removed = blocks.slice(from);
+    history.push({ atUs: clock.nowUs(), blocks: blocks.slice(0, from), states: states.slice(0, from) });
+    for (const { transactions } of removed)
+      for (const tx of transactions) if (isKept && tx.from !== DEPOSITOR) pool.set(`${tx.from}:${tx.nonce}`, tx);
+    for (let i = 0; i < removed.length; i += 1) mine();
+  };
+
+  history.push({ atUs: 0, blocks: [], states: [] });
+  for (let number = 0; number <= HEAD; number += 1) {
+    const state = { nonces: new Map(), balances: new Map(), counts: new Map(), codes: new Map() };
+    put(number, { transactions: [], receipts: new Map(), used: 0, state });
+  }
+  // Only the last of them is a chain that a node has had.
+  history.splice(0, history.length - 1);
   let cancel = () => {};
   const next = () => {
-    mine();
+    if (!isHalted) mine();
     cancel = clock.after(next, blockMs);
   };
   cancel = clock.after(next, blockMs);
+  /** What all blocks have. @param {(receipt: any, block: any) => boolean} [isCounted] @returns {any[]} receipts */
+  const receiptsOf = (isCounted = () => true) =>
+    now().blocks.flatMap((block) => [...block.receipts.values()].filter((receipt) => isCounted(receipt, block)));
   return {
-    /** @type {Ask} */
-    ask: async (method, params) => {
-      if (answers[method] === undefined) throw refuse(`the method ${method} does not exist/is not available`, -32601);
-      return answers[method](...params);
-    },
+    ask: askAfter(),
+    askAfter,
     stop: () => cancel(),
+    reorg,
+    submissions,
+    receiptsOf,
+    /** The newest block and the state after it. */
+    head: () => ({ block: now().blocks[now().blocks.length - 1], state: last() }),
+    /** @param {number} number */
+    blockAt: (number) => ({ block: now().blocks[number], state: now().states[number] }),
+    /** @param {State} state @param {string} address */
+    balanceIn,
+    /** Whether it makes no blocks. @param {boolean} halts */
+    halt: (halts) => void (isHalted = halts),
+    /** Transactions in the pool are gone. @param {(tx: {from: string, nonce: number}, i: number) => boolean} isForgotten */
+    forget: (isForgotten) => [...pool.entries()].forEach(([key, tx], i) => isForgotten(tx, i) && pool.delete(key)),
+    poolSize: () => pool.size,
     /** How often contracts were called, and payments made, by their receipts. */
-    executed: () => [...receipts.values()].filter(({ to, from }) => to !== null && from !== DEPOSITOR).length,
+    executed: () => receiptsOf(({ to, from }) => to !== null && from !== DEPOSITOR).length,
   };
 }

@@ -7,7 +7,7 @@ import { transports } from '../../src/transport/index.js';
 import { caught } from './caught.js';
 
 /**
- * @import { TransportOptions } from '../../src/transport/index.js'
+ * @import { TransportOptions } from '../../src/contracts/chain.d.ts'
  * @import { AddressInfo, Server, Socket } from 'node:net'
  * @import { TestContext } from 'node:test'
  *

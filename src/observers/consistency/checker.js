@@ -18,7 +18,7 @@ import { RECENT_BLOCKS } from './endpoint.js';
  * @property {AbortSignal} signal
  * @property {number} share of the requests of the load
  * @property {(code: string, words: string) => void} onViolation
- * @property {() => number} [random] from 0 to 1
+ * @property {() => number} random from 0 to 1
  */
 
 /** Requests per second beside the share of the load, so that a small load is checked too. */
@@ -58,7 +58,7 @@ export class ConsistencyChecker {
   /** @param {CheckerOptions} options */
   constructor(options) {
     this.#options = options;
-    this.#random = options.random ?? Math.random;
+    this.#random = options.random;
     this.#startUs = options.clock.nowUs();
     this.#load.atUs = this.#startUs;
   }

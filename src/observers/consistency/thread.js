@@ -1,4 +1,3 @@
-import { createClock } from '../../clock.js';
 import { numbered } from '../../text.js';
 import { ConsistencyChecker } from './checker.js';
 import { CheckedEndpoint } from './endpoint.js';
@@ -15,14 +14,13 @@ import { checkSubscription } from './subscription.js';
  */
 
 /** @type {SideWork<{share: number}, ConsistencyMessage, Consistency>} */
-export default async function check({ share }, rpcs, onMessage, post) {
-  const clock = createClock();
+export default async function check({ share }, rpcs, { onMessage, post, clock, random }) {
   const over = new AbortController();
   const { signal } = over;
   const names = numbered(rpcs.map(({ display }) => display));
   const endpoints = rpcs.map((rpc, i) => new CheckedEndpoint(rpc, names[i], clock, signal));
   const onViolation = (/** @type {string} */ code, /** @type {string} */ words) => post({ code, words });
-  const checker = new ConsistencyChecker({ endpoints, clock, signal, share, onViolation });
+  const checker = new ConsistencyChecker({ endpoints, clock, random, signal, share, onViolation });
   const ended = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
   onMessage(({ operation, requests, isOver }) => {
     if (operation !== undefined) checker.add(operation);

@@ -1,6 +1,5 @@
 import { createFees } from '../../chain/fees.js';
 import { Wallet, createSigner } from '../../chain/keys.js';
-import { createClock } from '../../clock.js';
 import { Refiller } from './refiller.js';
 
 /**
@@ -12,8 +11,7 @@ import { Refiller } from './refiller.js';
  */
 
 /** @type {SideWork<RefillPlan & {finishMs: number}, RefillMessage, RefillResult>} */
-export default async function refill({ finishMs, ...plan }, rpcs, onMessage, post) {
-  const clock = createClock();
+export default async function refill({ finishMs, ...plan }, rpcs, { onMessage, post, clock, random }) {
   const { chainId, blockGasLimit, timeoutMs, funder, addresses, belowWei, inFlight, amountWei } = plan;
   const [begun, ending, over] = [new AbortController(), new AbortController(), new AbortController()];
   // One request at a time.
@@ -31,7 +29,7 @@ export default async function refill({ finishMs, ...plan }, rpcs, onMessage, pos
     if (isOver) clock.after(() => over.abort(), finishMs);
     if (isAborted) over.abort();
   });
-  const network = { clock, signal: over.signal, timeoutMs, chainId, blockGasLimit };
+  const network = { clock, random, signal: over.signal, timeoutMs, chainId, blockGasLimit };
   const refiller = new Refiller({
     sender: { ...network, fees: createFees(plan.fees), signer: await createSigner() },
     ...{ rpcs, addresses, belowWei, inFlight, amountWei, charge },

@@ -6,6 +6,7 @@ import { ThreadEngine } from '../../../src/core/engine.js';
 import { Account } from '../../../src/core/nonces.js';
 import { ProtocolError, RpcError, TransportError, WorkloadError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
+import { IDLE_MACHINE } from '../../simulation/platform.js';
 
 /** @import { EngineConfig, LoadConfig } from '../../../src/contracts/load.d.ts' */
 
@@ -33,6 +34,7 @@ function harness({ perSecond, config, callsPerIteration, fault = () => null, isT
     }),
     schedule: perSecond === undefined ? null : { stages, arrival: 'uniform', seed: 1 },
     clock,
+    probes: IDLE_MACHINE,
     rpc: /** @type {any} */ ({
       call: async (/** @type {string} */ _method, /** @type {[number]} */ [position]) => {
         await clock.sleep(10);

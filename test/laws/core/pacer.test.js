@@ -234,7 +234,7 @@ describe('arrivals: poisson', () => {
 });
 
 /** @param {Partial<Parameters<typeof scheduleOf>[0]>} given */
-const of = (given) => scheduleOf({ ratePerSecond: null, stages: null, arrival: null, warmupMs: 0, ...given });
+const of = (given) => scheduleOf({ ratePerSecond: null, stages: null, arrival: null, warmupMs: 0, ...given }, 1);
 
 describe('scheduleOf()', () => {
   it('null without a rate: closed loop', () => {

@@ -4,6 +4,7 @@ import { Checkpoints, Watch } from '../../../src/core/reports.js';
 import { Stop } from '../../../src/core/stop.js';
 import { InternalError, OutputError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
+import { IDLE_MACHINE } from '../../simulation/platform.js';
 import { fails } from '../../helpers/fake-rpc.js';
 import { runFileOf } from '../../helpers/samples.js';
 
@@ -117,7 +118,7 @@ function watchOf(given) {
   /** @type {string[]} */
   const said = [];
   const node = { pid: null, metrics: null, series: null, insecure: false };
-  const options = { node, rpc: null, clock: createFakeClock(), ...given };
+  const options = { node, rpc: null, clock: createFakeClock(), probes: IDLE_MACHINE, ...given };
   return { said, watch: new Watch({ ...options, warn: (words) => void said.push(words) }) };
 }
 

@@ -14,6 +14,7 @@ import { Stats } from '../../../src/stats/stats.js';
 import createCounter from '../../../src/workloads/counter.js';
 import { WorkloadHost } from '../../../src/workloads/kit.js';
 import { createFakeClock } from '../../helpers/clock.js';
+import { IDLE_MACHINE } from '../../simulation/platform.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 import { addressOf, hash32 } from '../../helpers/samples.js';
 
@@ -204,6 +205,7 @@ export function simulate({
     }),
     schedule: null,
     clock,
+    probes: IDLE_MACHINE,
     rpc,
     accounts,
     workload,

@@ -201,7 +201,14 @@ describe('the heads of a subscription', () => {
     };
     const { signal } = new AbortController();
     const endpoint = new CheckedEndpoint(rpc, 'http://a', clock, signal);
-    const checker = new ConsistencyChecker({ endpoints: [endpoint], clock, signal, share: 0, onViolation: () => {} });
+    const checker = new ConsistencyChecker({
+      endpoints: [endpoint],
+      clock,
+      random: Math.random,
+      signal,
+      share: 0,
+      onViolation: () => {},
+    });
     await checkSubscription(checker, endpoint);
     await clock.settle();
     const { violations, checks } = checker.report();

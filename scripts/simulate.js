@@ -1,0 +1,51 @@
+/**
+ * Runs of every pair of features on a chain in memory, in virtual time, held to the laws of a run file:
+ *
+ *     npm run simulate -- --cases 5000 --seed 1
+ *     npm run simulate -- --seed 100004 --only '{"workload":"mix with calls","load":"rate"}'
+ *
+ * Prints configurations, pairs, exit codes, verdicts and violations, each with its seed and the smallest configuration that
+ * still shows it. Exit code 1 if there is one.
+ */
+import { parseArgs } from 'node:util';
+import { LAWS } from '../test/simulation/laws.js';
+import { simulateMany } from '../test/simulation/suite.js';
+
+const { values } = parseArgs({
+  options: {
+    cases: { type: 'string', default: '500' },
+    seed: { type: 'string', default: '1' },
+    only: { type: 'string' },
+    laws: { type: 'boolean', default: false },
+  },
+});
+if (values.laws) {
+  console.log(LAWS.join('\n'));
+  process.exit(0);
+}
+const only = values.only === undefined ? undefined : JSON.parse(values.only);
+const cases = only === undefined ? Number(values.cases) : 1;
+const startMs = performance.now();
+const { violations, counts, codes, verdicts, pairs } = await simulateMany({
+  cases,
+  seed: Number(values.seed),
+  only,
+  onCase: (done) => {
+    if (process.stderr.isTTY) process.stderr.write(`\r${done} of ${cases}`);
+  },
+});
+const list = (/** @type {Record<string, number>} */ of) =>
+  Object.entries(of)
+    .sort(([, a], [, b]) => b - a)
+    .map(([name, count]) => `${name} ${count}`)
+    .join(', ');
+console.log(`${cases} runs in ${((performance.now() - startMs) / 1000).toFixed(0)} s, seed ${values.seed}`);
+console.log(
+  `pairs: ${pairs.covered} of ${pairs.possible} covered; ${pairs.impossible} are refused by the command line`,
+);
+console.log(`exit codes: ${list(codes)}`);
+console.log(`verdicts: ${list(verdicts)}`);
+console.log(`laws: ${LAWS.length}; violated: ${list(counts) || 'none'}`);
+for (const { law, words, seed, configuration } of violations)
+  console.log(`\n${law}\n  ${words.replaceAll('\n', '\n  ')}\n  seed ${seed}: ${JSON.stringify(configuration)}`);
+process.exitCode = violations.length > 0 ? 1 : 0;

@@ -1,0 +1,255 @@
+/**
+ * The features of a run with their values, as words of the command line; the first value of each is its default. A new feature
+ * is a row here, and is then run beside every other one.
+ */
+import { Wallet } from 'ethers';
+
+/**
+ * @typedef {object} Value
+ * @property {string} [args] words of the command line
+ * @property {NodeJS.ProcessEnv} [env]
+ * @property {number[]} [rpcs] numbers of the endpoints
+ * @property {string} [scheme] of the endpoints
+ * @property {string} [rich] the only address that has funds before the run
+ *
+ * @typedef {Readonly<Record<string, Value>>} Values
+ */
+
+const FUNDER_KEY = `0x${'5e'.repeat(32)}`;
+const FUNDER = new Wallet(FUNDER_KEY).address.toLowerCase();
+
+/** What no output may show. */
+export const SECRETS = Object.freeze([
+  FUNDER_KEY.slice(2),
+  'planted-header',
+  'planted-password',
+  'planted0123456789abcdef',
+]);
+
+/** @param {string} folder of the files that they name @returns {Readonly<Record<string, Values>>} */
+export function featuresIn(folder) {
+  const file = (/** @type {string} */ name) => `${folder}/${name}`;
+  return {
+    workload: {
+      counter: {},
+      transfer: { args: '--workload transfer' },
+      deploy: { args: '--workload deploy --set bytes=100' },
+      calls: { args: '--workload rpc --method eth_blockNumber' },
+      'calls of a preset': { args: '--workload rpc --calls light' },
+      'calls of a file': { args: `--workload rpc --calls ${file('own.json')}` },
+      'recorded calls': { args: `--workload rpc --calls ${file('recorded.ndjson')}` },
+      'recorded calls, compared': {
+        args: `--workload rpc --calls ${file('recorded.ndjson')} --check-rpc http://127.0.0.1:9`,
+      },
+      'calls of a file, compared': {
+        args: `--workload rpc --calls ${file('same.json')} --check-rpc http://127.0.0.1:9`,
+      },
+      mix: { args: '--mix counter:50,transfer:50' },
+      'mix with calls': { args: '--mix counter:40,calls:60 --method eth_blockNumber' },
+      'mix with calls of own addresses': { args: `--mix counter:20,calls:80 --calls ${file('own.json')}` },
+      'mix with compared calls': {
+        args: `--mix counter:50,calls:50 --calls ${file('recorded.ndjson')} --check-rpc http://127.0.0.1:9`,
+      },
+      'mix with calls that the node lacks': { args: '--mix counter:50,calls:50 --method trace_block' },
+    },
+    inFlight: { 1: {}, 4: { args: '--in-flight 4' } },
+    load: {
+      closed: {},
+      rate: { args: '--rate 12' },
+      'random arrivals': { args: '--rate 12 --arrival poisson' },
+      stages: { args: '--stages 6/2s,16/2s,16:4/2s' },
+      iterations: { args: '--iterations 5' },
+      'gas rate': { args: '--rate 300kgas' },
+      'pool target': { args: '--pool-target 6' },
+      'pool of blocks': { args: '--pool-target 1blocks' },
+      'think time': { args: '--think-time 700ms' },
+    },
+    warmup: { none: {}, fixed: { args: '--warmup 2s' }, auto: { args: '--warmup auto' } },
+    workers: { 1: {}, 2: { args: '--workers 2' } },
+    endpoints: {
+      one: { rpcs: [1] },
+      two: { rpcs: [1, 2] },
+      'web socket': { rpcs: [1], scheme: 'ws' },
+      'in turn': { rpcs: [1, 2], args: '--spread round-robin' },
+      apart: { rpcs: [1, 2], args: '--spread apart' },
+      'other for submissions': { rpcs: [1], args: '--send-rpc http://127.0.0.1:2' },
+    },
+    inclusion: { auto: {}, sync: { args: '--inclusion sync' } },
+    confirmations: { 0: {}, 2: { args: '--confirmations 2' } },
+    ladder: { none: {}, all: { args: '--ladder auto' }, some: { args: '--ladder pending,safe' } },
+    consistency: { none: {}, checked: { args: '--check consistency --check-share 20%' } },
+    funds: {
+      rich: {},
+      'paid by a funder': { env: { STRESS_FUNDER_KEY: FUNDER_KEY }, rich: FUNDER },
+      refills: {
+        env: { STRESS_FUNDER_KEY: FUNDER_KEY },
+        rich: FUNDER,
+        args: '--fund-amount 30000000wei --refill-below 28000000wei',
+      },
+      'refills below a low threshold': {
+        env: { STRESS_FUNDER_KEY: FUNDER_KEY },
+        rich: FUNDER,
+        args: '--fund-amount 30000000wei --refill-below 16000000wei',
+      },
+    },
+    maxBaseFee: {
+      none: {},
+      low: { args: '--max-base-fee 20wei' },
+      high: { args: '--max-base-fee 100gwei' },
+      'below all': { args: '--max-base-fee 5wei' },
+    },
+    storm: {
+      none: {},
+      order: { args: '--nonce-order shuffled' },
+      duplicates: { args: '--duplicate-share 40%' },
+      replacements: { args: '--replace-share 60%' },
+    },
+    maxSpend: { none: {}, ample: { args: '--max-spend 1' }, tight: { args: '--max-spend 0.000003' } },
+    fees: {
+      automatic: {},
+      'highest fee': { args: '--max-fee 60wei' },
+      'no room above the fee': { args: '--max-fee 16wei' },
+      legacy: { args: '--legacy' },
+    },
+    batch: { 1: {}, 8: { args: '--batch 8' } },
+    thresholds: { none: {}, some: { args: '--threshold p99<60s,failed<50%,tps>0 --threshold audit=exact' } },
+    txTimeout: { usual: {}, short: { args: '--tx-timeout 4s' } },
+    secrets: {
+      none: {},
+      planted: { env: { STRESS_HEADER: 'X-Api-Key: planted-header' } },
+    },
+    act: {
+      none: {},
+      'Ctrl-C': {},
+      'Ctrl-C twice': {},
+      'Ctrl-C between set-up and load': {},
+      'Ctrl-C in the drain': {},
+    },
+    chain: Object.fromEntries(Object.keys(BEHAVIOURS).map((name) => [name, {}])),
+  };
+}
+
+/** Files that rows name, by name. */
+export const FILES = Object.freeze({
+  'own.json': JSON.stringify({
+    schema: 'evm-stress/calls@1',
+    calls: [
+      { name: 'own', method: 'eth_getBalance', params: ['{{address.own}}', 'latest'] },
+      { name: 'head', method: 'eth_blockNumber', weight: 2 },
+    ],
+  }),
+  'same.json': JSON.stringify({
+    schema: 'evm-stress/calls@1',
+    calls: [
+      { name: 'balance', method: 'eth_getBalance', params: ['{{address}}', '{{block.latest}}'], check: 'same' },
+      { name: 'head', method: 'eth_blockNumber', weight: 2 },
+    ],
+  }),
+  'recorded.ndjson': [
+    { method: 'eth_getBalance', params: [`0x${'ab'.repeat(20)}`, 'latest'] },
+    { method: 'eth_getBlockByNumber', params: ['latest', false] },
+    // The first wallet of the test mnemonic.
+    { method: 'eth_getTransactionCount', params: ['0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266', 'latest'] },
+  ]
+    .map((one, id) => `${JSON.stringify({ jsonrpc: '2.0', id, ...one })}\n`)
+    .join(''),
+});
+
+/**
+ * @import { Answer, Context } from '../helpers/dialect-node.js'
+ * @import { RpcRequest } from '../helpers/endpoint.js'
+ * @import { MemoryChainOptions, createMemoryChain } from '../helpers/memory-chain.js'
+ *
+ * @typedef {object} Behaviour of the chain, and of its nodes
+ * @property {Omit<MemoryChainOptions, 'clock'>} [chain]
+ * @property {Readonly<Record<number, number>>} [lagMs] by number of the node
+ * @property {Array<readonly [seconds: number, act: (chain: ReturnType<typeof createMemoryChain>) => void]>} [acts] since
+ *   the load began
+ * @property {(request: RpcRequest, context: Context & {seconds: number, node: number}) => Answer | undefined} [before] the
+ *   answer in place of the node's; seconds: since the load began, negative before; one that throws hangs up
+ * @property {(request: RpcRequest, answer: Answer, context: Context & {seconds: number, node: number}) => Answer | undefined} [after]
+ * @property {readonly [from: number, to: number, node?: number]} [away] seconds of the load in which no node, or this one, answers
+ * @property {boolean} [contradicts] a node announces what it does not serve
+ * @property {string[]} causes verdicts that are true of a run on it, beside those of every chain
+ */
+
+const SEND = /^eth_sendRawTransaction/;
+const isSend = (/** @type {RpcRequest} */ { method }) => SEND.test(method);
+const within = (/** @type {number} */ seconds, /** @type {number} */ from, /** @type {number} */ to) =>
+  seconds >= from && seconds < to;
+/** Up and down between 7 and 42 wei. @param {number} blocks */
+const wave = (blocks) => 7n * BigInt(1 + Math.min(blocks % 10, 10 - (blocks % 10)));
+
+/** @type {Readonly<Record<string, Behaviour>>} */
+export const BEHAVIOURS = Object.freeze({
+  usual: { causes: [] },
+  'a reorg': { acts: [[3.3, (chain) => chain.reorg(2, true)]], causes: [] },
+  'a reorg that loses transactions': { acts: [[3.3, (chain) => chain.reorg(2, false)]], causes: ['node-bound'] },
+  'no blocks for a while': {
+    acts: [
+      [2.2, (chain) => chain.halt(true)],
+      [6.2, (chain) => chain.halt(false)],
+    ],
+    causes: ['node-bound'],
+  },
+  'forgotten transactions': { acts: [[2.5, (chain) => chain.forget((_, i) => i % 2 === 0)]], causes: ['node-bound'] },
+  'a node that lags': { lagMs: { 1: 600 }, causes: ['node-bound'] },
+  'a second node that lags': { lagMs: { 2: 600, 9: 600 }, causes: ['node-bound'] },
+  'rate limits': {
+    before: ({ method }, { seconds, count }) =>
+      within(seconds, 1, 4) && count(`limited ${method}`) % 3 === 0 ? { status: 429 } : undefined,
+    causes: ['endpoint-limited'],
+  },
+  'a small pool': { chain: { poolLimit: 3 }, causes: ['node-bound'] },
+  'refused submissions': {
+    before: (request, { seconds, count }) =>
+      isSend(request) && seconds > 1 && count('refused') % 5 === 0
+        ? { error: { code: -32603, message: 'Internal error' } }
+        : undefined,
+    causes: ['node-bound'],
+  },
+  'lost answers': {
+    after: (request, _, { seconds, count }) => {
+      if (isSend(request) && seconds > 1 && count('lost') % 6 === 0) throw new Error('hangs up');
+      return undefined;
+    },
+    causes: ['endpoint-down'],
+  },
+  'a restart': {
+    away: [2, 4.5],
+    acts: [[2, (chain) => chain.forget(() => true)]],
+    causes: ['endpoint-down', 'node-bound'],
+  },
+  'a second node that is away': { away: [1.5, 5, 2], causes: ['node-bound'] },
+  'a compared node that is away': { away: [1.5, 5, 9], causes: [] },
+  'a rising base fee': { chain: { baseFeeAfter: wave }, causes: ['node-bound'] },
+  'no base fee': { chain: { hasBaseFee: false }, causes: [] },
+  'small blocks': { chain: { gasLimit: 450_000 }, causes: ['node-bound'] },
+  'no receipts of blocks': {
+    before: ({ method }) =>
+      method === 'eth_getBlockReceipts'
+        ? { error: { code: -32601, message: 'the method eth_getBlockReceipts does not exist' } }
+        : undefined,
+    causes: [],
+  },
+  'late receipts': {
+    contradicts: true,
+    after: ({ method, params }, { result }, { state, nowMs }) => {
+      if (method !== 'eth_getTransactionReceipt' || (result ?? null) === null) return undefined;
+      state[params[0]] ??= nowMs();
+      return nowMs() - state[params[0]] < 700 ? { result: null } : undefined;
+    },
+    causes: ['node-bound'],
+  },
+  'a block without its state': {
+    contradicts: true,
+    before: ({ method, params }, { state, nowMs }) => {
+      const [block] = params.slice(-1);
+      if (method !== 'eth_call' || typeof block !== 'object' || block === null) return undefined;
+      const { blockHash } = block;
+      state[blockHash] ??= nowMs();
+      return nowMs() - state[blockHash] < 300 ? { error: { code: -32000, message: 'header not found' } } : undefined;
+    },
+    causes: ['node-bound'],
+  },
+});

@@ -1,0 +1,367 @@
+/**
+ * What must hold of every run, whatever its options, the chain and the user did: the laws of a run file. The chain in memory is
+ * the oracle. Each law yields what contradicts it.
+ */
+import assert from 'node:assert/strict';
+import { isDeepStrictEqual } from 'node:util';
+import { EXIT } from '../../src/errors.js';
+import { junitText } from '../../src/outputs/junit.js';
+import { resultLine } from '../../src/outputs/json.js';
+import { runMarkdown } from '../../src/outputs/markdown.js';
+import { summaryText } from '../../src/outputs/summary.js';
+import { figureNames, figureOf } from '../../src/stats/figures.js';
+import { checkThresholds, parseThreshold } from '../../src/stats/thresholds.js';
+import { assertRunFile, schemaErrors } from '../helpers/run-file.js';
+import { SECRETS } from './features.js';
+
+/**
+ * @import { RunFile } from '../../src/contracts/run-file.d.ts'
+ * @import { Observed } from './run.js'
+ *
+ * @typedef {(observed: Observed, run: RunFile) => Iterable<string>} Law
+ */
+
+/** Until a request that was under way has reached the chain. */
+const ON_THE_WAY_US = 60_000;
+
+/** Exit codes of runs that begin no load. @type {readonly number[]} */
+const BEFORE_LOAD = Object.freeze([EXIT.usage, EXIT.badInput, EXIT.unavailable, EXIT.refused, EXIT.interrupted]);
+
+/** What is asked of a run that has a load. @type {Readonly<Record<string, Law>>} */
+const OF_RUNS = {
+  *'the run file adds up'(_, run) {
+    if (run.end === 'set_up_failed') return yield* schemaErrors(run);
+    try {
+      // Plain data, as a reader has it.
+      assertRunFile(JSON.parse(JSON.stringify(run)));
+    } catch (error) {
+      yield /** @type {Error} */ (error).message.split('\n').slice(0, 6).join(' ');
+    }
+  },
+
+  *'operations are those of the chain'({ config, before, chain, loadStartUs, samples }, { audit, counts, end }) {
+    if (loadStartUs === Infinity || config.workload.workload === 'rpc') return;
+    const ended = { verified: 0, failed: 0, timed_out: 0, abandoned: 0 };
+    for (const { outcome } of samples) ended[outcome] += 1;
+    const told = [counts.verified, counts.failed, counts.timedOut, counts.abandoned];
+    if (!isDeepStrictEqual(Object.values(ended), told)) yield `samples ${Object.values(ended)}, counts ${told}`;
+    if (audit === null || end === 'set_up_failed') return;
+    if (audit.result === 'not_exact')
+      yield `not exact: ${JSON.stringify(audit.mismatches)} ${JSON.stringify(audit.foreign)}`;
+    if (!audit.exact) return;
+    const { state } = chain.blockAt(audit.blockNumber);
+    const executed = [...state.nonces].reduce((sum, [from, nonce]) => {
+      return isWallet(samples, chain, from) ? sum + nonce - (before.state.nonces.get(from) ?? 0) : sum;
+    }, 0);
+    const own = audit.verified + audit.includedLate - audit.reorgedOut + audit.reverted;
+    if (executed !== own) yield `the chain has executed ${executed}, the audit says ${own}`;
+  },
+
+  *'an operation that was verified is in the chain'({ samples, chain }, { audit }) {
+    if (audit?.exact !== true || audit.reorgedOut > 0) return;
+    const mined = new Set(chain.receiptsOf().map(({ transactionHash }) => transactionHash));
+    for (const { outcome, hash, blockNumber } of samples)
+      if (outcome === 'verified' && blockNumber !== null && !mined.has(hash ?? ''))
+        yield `${hash} of block ${blockNumber}`;
+  },
+
+  *'spending is what the balances lost'({ chain, before, config }, { spending, audit, refills, end }) {
+    if (audit === null || end === 'set_up_failed') return;
+    const isOurs = (/** @type {string} */ from) => ownAddresses(chain).has(from);
+    const fees = chain
+      .receiptsOf((receipt, block) => isOurs(receipt.from) && Number(block.number) <= audit.blockNumber)
+      .reduce((sum, { gasUsed, effectiveGasPrice }) => sum + BigInt(gasUsed) * BigInt(effectiveGasPrice), 0n);
+    const cap = config.wallets.maxSpendWei;
+    if (cap !== null && fees > cap) yield `fees ${fees} of ${cap} (--max-spend)`;
+    if (spending.spentWei !== null && refills === undefined && BigInt(spending.spentWei) !== fees)
+      yield `spentWei ${spending.spentWei}, the chain has taken ${fees}`;
+    void before;
+  },
+
+  *'nothing is signed after the load but what recovery needs'({ chain, loadStartUs, samples }, run) {
+    if (loadStartUs === Infinity) return;
+    const started = new Map(samples.map((sample) => [`${addressOf(sample, chain)}:${sample.nonce}`, sample]));
+    const load = run.intervals.filter(({ phase }) => phase !== 'drain');
+    const endUs = loadStartUs + 1000 * Math.max(0, ...load.map(({ endMs }) => endMs));
+    const late = chain.submissions.filter(({ atUs }) => atUs > endUs + ON_THE_WAY_US);
+    for (const { from, nonce, atUs } of late)
+      if (!started.has(`${from}:${nonce}`) && !isFirstSeenBefore(chain, from, nonce, endUs + ON_THE_WAY_US))
+        yield `${from}:${nonce} ${(atUs - endUs) / 1000} ms after the load`;
+  },
+
+  *'nothing starts after a stop that came before the load'({ stopsUs, loadStartUs, chain }, { counts }) {
+    const [stopUs = Infinity] = stopsUs;
+    if (stopUs > loadStartUs) return;
+    if (counts.started > 0) yield `${counts.started} operations`;
+    const late = chain.submissions.filter(({ atUs }) => atUs > stopUs + ON_THE_WAY_US);
+    if (late.length > 0)
+      yield `${late.length} transactions were sent, the last one ${(late[late.length - 1].atUs - stopUs) / 1000} ms after it`;
+  },
+
+  *'null has a reason'(_, run) {
+    // assertRunFile() asks the other nulls.
+    for (const [pointer, why] of Object.entries(run.unmeasured)) {
+      if (typeof why !== 'string' || why === '') yield `${pointer} has no words`;
+      const value = pointer
+        .slice(1)
+        .split('/')
+        .reduce((/** @type {any} */ one, key) => one?.[key], run);
+      const isNull = value === null || value === undefined || (typeof value === 'object' && hasNull(value));
+      if (!isNull) yield `${pointer} is ${JSON.stringify(value)}: ${why}`;
+    }
+  },
+
+  *'texts have words and figures'({ text, lines }, run) {
+    const texts = [text, ...lines, ...textsOf(run)];
+    for (const one of texts) {
+      const [wrong] = /\b(NaN|undefined|Infinity|\[object Object\])\b.*/.exec(one) ?? [];
+      if (wrong !== undefined) yield `${one.slice(Math.max(0, one.indexOf(wrong) - 60)).slice(0, 160)}`;
+    }
+  },
+
+  *'a secret is in no output'({ text, lines, partials }, run) {
+    const all = [text, ...lines, ...textsOf(run), ...[run, ...partials].map((file) => JSON.stringify(file))];
+    for (const secret of SECRETS) if (all.some((one) => one.includes(secret))) yield secret;
+  },
+
+  *'a partial file is a run file'({ partials }) {
+    for (const file of partials.slice(0, 2)) yield* schemaErrors(file).slice(0, 3);
+  },
+
+  *'the time that was held is that of the blocks'(
+    { blocks, config, before, loadStartUs },
+    { pace, window, intervals, end },
+  ) {
+    const limit = config.load.maxBaseFeeWei;
+    if (limit === null || pace === undefined || end === 'set_up_failed' || window.durationMs === 0) return;
+    const fromUs = loadStartUs + 1000 * (intervals.find(({ phase }) => phase === 'load')?.startMs ?? 0);
+    const toUs = fromUs + 1000 * window.durationMs;
+    const first = BigInt(before.block.baseFeePerGas ?? 0);
+    const marks = [
+      { atUs: loadStartUs, isHeld: first > limit },
+      ...blocks.map(({ seenAtUs, baseFeeWei }) => ({ atUs: seenAtUs, isHeld: (baseFeeWei ?? 0n) > limit })),
+    ];
+    let heldUs = 0;
+    marks.forEach(({ atUs, isHeld }, i) => {
+      const untilUs = marks[i + 1]?.atUs ?? toUs;
+      if (isHeld) heldUs += Math.max(0, Math.min(toUs, untilUs) - Math.max(fromUs, atUs));
+    });
+    if (Math.abs(pace.pausedMs - heldUs / 1000) > 5) yield `pausedMs ${pace.pausedMs}, by the blocks ${heldUs / 1000}`;
+  },
+
+  *'what was asked for is the schedule over the time that was not held'(
+    { config },
+    { rates, pace, window, counts, generator, end },
+  ) {
+    const { ratePerSecond, arrival } = config.load;
+    if (ratePerSecond === null || arrival === 'poisson' || end === 'set_up_failed') return;
+    const seconds = (window.durationMs - (pace?.pausedMs ?? 0)) / 1000;
+    // An operation is due at both ends, on each side of a mix and in each thread.
+    const margin = 1 + 2 * generator.workers;
+    const expected = ratePerSecond * seconds;
+    if (Math.abs(window.counts.scheduled - expected) > margin)
+      yield `${window.counts.scheduled} were due in ${seconds} s at ${ratePerSecond} per second`;
+    if (rates.askedPerSecond !== null && Math.abs(rates.askedPerSecond - ratePerSecond) * seconds > margin)
+      yield `asked ${rates.askedPerSecond}, --rate ${ratePerSecond}`;
+    void counts;
+  },
+
+  *'a threshold on an unknown figure fails'(_, run) {
+    const plain = JSON.parse(JSON.stringify(run));
+    const [least, most] = ['>=0', '<=1e15'].map((limit) =>
+      figureNames().flatMap((name) => {
+        try {
+          return [parseThreshold(`${name}${limit}`)];
+        } catch {
+          return [];
+        }
+      }),
+    );
+    for (const result of checkThresholds([...least, ...most], plain))
+      if (result.value === null && result.passed) yield `${result.expression} passed: ${result.why}`;
+  },
+
+  *'calls by name are the calls'(_, run) {
+    const names = Object.keys(run.byName);
+    if (names.length === 0) return;
+    for (const outcome of /** @type {const} */ (['verified', 'failed', 'timedOut', 'abandoned'])) {
+      const sum = names.reduce((all, name) => all + run.byName[name].counts[outcome], 0);
+      if (sum !== run.counts[outcome] && (run.environment.workload.calls ?? null) === null)
+        yield `${outcome}: ${sum} by name, ${run.counts[outcome]} in all`;
+    }
+    const isCalls = run.config.workload === 'rpc';
+    if (!isCalls) return;
+    const failed = figureOf('failed')?.read(run) ?? null;
+    const byName = names.map((name) => figureOf(`calls.${name}.failed`)?.read(run) ?? null);
+    const sum = byName.reduce((all, one) => Number(all) + Number(one), 0);
+    if (failed !== null && byName.every((one) => one !== null) && sum !== failed)
+      yield `failed ${failed}, by name ${byName}`;
+  },
+
+  *'a verdict names a cause that was there'({ behaviour, config }, { verdict, end }) {
+    if (verdict === null || end === 'set_up_failed') return;
+    const possible = new Set(['unknown', ...behaviour.causes, ...causesOf(config)]);
+    if (!possible.has(verdict.name)) yield `${verdict.name}: ${verdict.evidence}`;
+  },
+
+  *'no difference is found between nodes of one chain'(_, { failures, failureWords }) {
+    if ((failures.answers_differ ?? 0) > 0) yield `${failures.answers_differ}: ${JSON.stringify(failureWords)}`;
+  },
+
+  *'a comparison that could not be made is no equal one'({ config }, run) {
+    if (config.workload.checkRpc === null) return;
+    const open = Object.entries(run.failures).filter(([code]) => /check|compare|reference/.test(code));
+    const [result] = checkThresholds([parseThreshold('differences=0')], run);
+    if (open.some(([, count]) => count > 0) && result.passed) yield `differences=0 passed with ${JSON.stringify(open)}`;
+  },
+
+  *'no consistency violation is found on one chain'({ behaviour }, { consistency }) {
+    const found = Object.entries(consistency?.violations ?? {});
+    // What a node has announced and then replaced is no contradiction, but a reorg is none of its answers.
+    if (found.length > 0 && behaviour.contradicts !== true)
+      yield JSON.stringify(found.map(([code, { examples }]) => [code, examples[0]?.words]));
+  },
+
+  *'a check that ended has a reason'({ config, blocks, configuration }, { consistency, end }) {
+    if (!config.network.check.length || consistency == null || configuration.endpoints !== 'web socket') return;
+    const heads = consistency.checks.subscription ?? 0;
+    const reasons = JSON.stringify(consistency);
+    if (end === 'duration' && heads < 0.7 * blocks.length - 1 && !/subscription":"/.test(reasons))
+      yield `${heads} heads of ${blocks.length} blocks were checked`;
+  },
+
+  *'a finality level is the instant of its event'({ blocks, samples, config }, { ladder, end }) {
+    const latest = ladder?.rungs.latest;
+    if (latest == null || end === 'set_up_failed' || config.network.confirmations === 0) return;
+    const seenUs = new Map(blocks.map(({ number, seenAtUs }) => [number, seenAtUs]));
+    const waits = samples.flatMap(({ intendedAtUs, blockNumber }) => {
+      const atUs = seenUs.get(blockNumber ?? -1);
+      return atUs === undefined ? [] : [atUs - intendedAtUs];
+    });
+    const longestUs = Math.max(0, ...waits);
+    // Blocks are reported when they have their confirmations; the block itself was read before.
+    const most = longestUs - 1e6 * config.network.confirmations + 500_000;
+    if (waits.length > 0 && Number(latest.latency.minUs ?? 0) > most && latest.reached > 0)
+      yield `latest takes ${latest.latency.minUs} us or more; with confirmations ${longestUs}`;
+  },
+
+  *'replacements that were asked for are accounted for'({ config, samples }, { generator, end }) {
+    const { replaceShare } = config.load;
+    if (replaceShare === null || end !== 'duration' || generator.storm === undefined) return;
+    const accepted = samples.filter(({ acceptedAtUs, hash }) => acceptedAtUs !== null && hash !== null).length;
+    const storm = /** @type {Record<string, number>} */ (/** @type {unknown} */ (generator.storm));
+    const made = storm.replacements + storm.replacementsRefused + (storm.replacementsSkipped ?? 0);
+    if (accepted > 20 && made < 0.3 * replaceShare * accepted)
+      yield `${made} of ${accepted} operations with a share of ${replaceShare}`;
+  },
+
+  *'refills keep wallets alive'({ config }, { failures, refills, verdict }) {
+    if (config.wallets.refillBelowWei === null) return;
+    if (verdict?.name === 'funds') yield `${verdict.evidence}; ${JSON.stringify(refills)}`;
+    if ((failures.insufficient_funds ?? 0) > 0) yield `${failures.insufficient_funds} failed for funds`;
+  },
+
+  *'the number of threads is that of the run'({ threads }, { generator, end }) {
+    if (end === 'set_up_failed') return;
+    const workers = threads.filter((name) => name === 'worker-thread.js').length;
+    if (generator.workers !== Math.max(1, workers))
+      yield `generator.workers ${generator.workers}, ${workers} worker threads`;
+  },
+
+  *'the live rate is the rate'({ live, config }, { end }) {
+    const { ratePerSecond, durationMs } = config.load;
+    if (ratePerSecond === null || end !== 'duration' || Number(durationMs) < 600_000) return;
+    const late = live
+      .filter(({ phase, elapsedMs }) => phase === 'load' && elapsedMs > 60_000)
+      .map(({ tps }) => Number(tps));
+    const [least, most] = [Math.min(...late), Math.max(...late)];
+    if (late.length > 0 && (least < 0.8 * ratePerSecond || most > 1.2 * ratePerSecond))
+      yield `${least} to ${most} of ${ratePerSecond}`;
+  },
+};
+
+/** What is asked of every run, also of one that was refused. @type {Readonly<Record<string, (observed: Observed) => Iterable<string>>>} */
+const OF_ALL = {
+  *'stress has no bug of its own'({ code, lines, error }) {
+    if (code === EXIT.internal) yield lines.slice(-3).join(' | ').slice(0, 400);
+    if (error instanceof Error && /** @type {any} */ (error).exitCode === undefined)
+      yield String(error.stack).slice(0, 300);
+  },
+
+  *'nothing is sent by a run that is refused'({ code, chain, loadStartUs, stopsUs, run }) {
+    const isRefused = code === EXIT.usage || code === EXIT.badInput;
+    const lacks =
+      code === EXIT.unavailable &&
+      stopsUs.length === 0 &&
+      /lacks|does not exist|no method/.test(JSON.stringify(run?.warnings ?? []));
+    if ((isRefused || lacks) && loadStartUs === Infinity && chain.submissions.length > 0)
+      yield `${chain.submissions.length} transactions, then exit ${code}`;
+  },
+
+  *'a run without a load has a reason'({ code, loadStartUs, lines }) {
+    if (loadStartUs === Infinity && !BEFORE_LOAD.includes(code)) yield `exit ${code}: ${lines.at(-1)}`;
+  },
+
+  *'the exit code is that of the run file'({ code, run }) {
+    if (run !== null && run.exitCode !== null && run.exitCode !== code) yield `exit ${code}, run file ${run.exitCode}`;
+  },
+};
+
+/** @param {Observed} observed @returns {Array<{law: string, words: string}>} violations */
+export function violationsIn(observed) {
+  const { run } = observed;
+  /** @type {Array<[string, () => Iterable<string>]>} */
+  const laws = Object.entries(OF_ALL).map(([law, ask]) => [law, () => ask(observed)]);
+  if (run !== null) for (const [law, ask] of Object.entries(OF_RUNS)) laws.push([law, () => ask(observed, run)]);
+  return laws.flatMap(([law, ask]) => [...ask()].slice(0, 3).map((words) => ({ law, words })));
+}
+
+export const LAWS = Object.freeze([...Object.keys(OF_ALL), ...Object.keys(OF_RUNS)]);
+
+/** @param {RunFile} run @returns {string[]} what outputs make of it */
+function textsOf(run) {
+  const plain = JSON.parse(JSON.stringify(run));
+  const all = [summaryText(plain, true), resultLine(plain), junitText(plain), runMarkdown(plain)];
+  return all.flatMap((one) => one ?? []);
+}
+
+/** @param {any} value @returns {boolean} */
+function hasNull(value) {
+  if (value === null) return true;
+  return typeof value === 'object' && Object.values(value).some(hasNull);
+}
+
+/** Verdicts that are true of a load on every chain. @param {Observed['config']} config */
+function causesOf({ load, wallets }) {
+  const isAsked = load.ratePerSecond !== null || load.gasPerSecond !== null || load.stages !== null;
+  return [
+    'concurrency-bound',
+    ...(isAsked || load.thinkTimeMs > 0 || load.poolTarget !== null || load.maxBaseFeeWei !== null
+      ? ['rate-bound']
+      : []),
+    ...(wallets.refillBelowWei === null && wallets.fundFrom !== null ? ['funds'] : []),
+  ];
+}
+
+/** @param {Observed['samples']} samples @param {Observed['chain']} chain @param {string} from */
+function isWallet(samples, chain, from) {
+  void samples;
+  return ownAddresses(chain).has(from);
+}
+
+/** Senders, but for the depositor. @param {Observed['chain']} chain @returns {Set<string>} */
+function ownAddresses(chain) {
+  return new Set(chain.submissions.map(({ from }) => from));
+}
+
+/** @param {Observed['samples'][number]} sample @param {Observed['chain']} chain */
+function addressOf({ hash, hashes }, chain) {
+  return chain.submissions.find((one) => one.hash === hash || hashes.includes(one.hash))?.from;
+}
+
+/** @param {Observed['chain']} chain @param {string} from @param {number} nonce @param {number} untilUs */
+function isFirstSeenBefore(chain, from, nonce, untilUs) {
+  return chain.submissions.some((one) => one.from === from && one.nonce === nonce && one.atUs <= untilUs);
+}
+
+void assert;

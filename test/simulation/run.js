@@ -1,0 +1,272 @@
+/** One simulated run of a configuration, with all that a law may ask of it. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { TransportError } from '../../src/errors.js';
+import { Stop } from '../../src/core/stop.js';
+import { createTextOutput } from '../../src/outputs/console.js';
+import { randomNumbers } from '../../src/random.js';
+import { dialectTransport } from '../helpers/dialect-node.js';
+import { createMemoryChain } from '../helpers/memory-chain.js';
+import { configOf, runConfig } from '../helpers/simulated-run.js';
+import { BEHAVIOURS, FILES, featuresIn } from './features.js';
+import { VirtualTime, createSimulatedPlatform } from './platform.js';
+
+/**
+ * @import { SeenBlock, Transport } from '../../src/contracts/chain.d.ts'
+ * @import { Config, Platform, Sample } from '../../src/contracts/load.d.ts'
+ * @import { LiveFigures, Output } from '../../src/contracts/output.d.ts'
+ * @import { RunFile } from '../../src/contracts/run-file.d.ts'
+ * @import { Behaviour } from './features.js'
+ *
+ * @typedef {Readonly<Record<string, string>>} Configuration value by feature
+ *
+ * @typedef {object} Observed
+ * @property {Configuration} configuration
+ * @property {string} command
+ * @property {Config} config
+ * @property {Behaviour} behaviour
+ * @property {number} code
+ * @property {RunFile | null} run null: none was made
+ * @property {string[]} lines messages
+ * @property {string} text of the terminal
+ * @property {unknown} error that ended it without a run file
+ * @property {Sample[]} samples
+ * @property {SeenBlock[]} blocks
+ * @property {LiveFigures[]} live
+ * @property {RunFile[]} partials
+ * @property {ReturnType<typeof createMemoryChain>} chain
+ * @property {ReturnType<ReturnType<typeof createMemoryChain>['head']>} before the chain when the load began
+ * @property {string[]} threads programs that were started in threads
+ * @property {number} loadStartUs Infinity: it did not begin
+ * @property {number[]} stopsUs when the user has stopped it
+ * @property {number} endUs
+ */
+
+const WALLETS = 6;
+const DURATION = '6s';
+
+/** @param {string} folder */
+export function createSimulator(folder = mkdtempSync(join(tmpdir(), 'stress-simulation-'))) {
+  for (const [name, text] of Object.entries(FILES)) writeFileSync(join(folder, name), text);
+  const features = featuresIn(folder);
+  /** @param {Configuration} configuration */
+  const wordsOf = (configuration) => {
+    const values = Object.entries(configuration).map(([feature, value]) => features[feature][value]);
+    const { rpcs = [1], scheme = 'http' } = features.endpoints[configuration.endpoints ?? 'one'];
+    const credentials = configuration.secrets === 'planted' ? 'user:planted-password@' : '';
+    const path = configuration.secrets === 'planted' ? '/v3/planted0123456789abcdef' : '';
+    const urls = rpcs.flatMap((port) => ['--rpc', `${scheme}://${credentials}127.0.0.1:${port}${path}`]);
+    const words = values.flatMap(({ args = '' }) => args.split(' ').filter(Boolean));
+    const length = configuration.load === 'stages' ? [] : ['-d', DURATION];
+    return {
+      argv: ['-t', `${WALLETS}`, ...length, ...urls, ...words],
+      env: Object.assign({}, ...values.map(({ env = {} }) => env)),
+      rich: values.find(({ rich }) => rich !== undefined)?.rich,
+    };
+  };
+  /** @param {Configuration} configuration @returns {Promise<string | null>} why the command line is refused */
+  const refusalOf = async (configuration) => {
+    const { argv, env } = wordsOf(configuration);
+    return configOf(argv, env).then(
+      () => null,
+      (error) => error.message,
+    );
+  };
+  return {
+    features,
+    refusalOf,
+    /** @param {Configuration} configuration @param {number} seed @returns {Promise<Observed>} */
+    run: (configuration, seed) => simulate(configuration, seed, wordsOf(configuration)),
+    close: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+/**
+ * @param {Configuration} configuration
+ * @param {number} seed
+ * @param {{argv: string[], env: NodeJS.ProcessEnv, rich?: string}} words
+ * @returns {Promise<Observed>}
+ */
+async function simulate(configuration, seed, { argv, env, rich }) {
+  const config = await configOf(argv, env);
+  const behaviour = BEHAVIOURS[configuration.chain ?? 'usual'];
+  const time = new VirtualTime();
+  const clock = time.clock();
+  const chain = createMemoryChain({ clock, ...behaviour.chain, ...(rich !== undefined && { rich }) });
+  let loadStartUs = Infinity;
+  const sinceLoad = () => (loadStartUs === Infinity ? -1 : (clock.nowUs() - loadStartUs) / 1e6);
+  // No two things happen at one instant.
+  const latency = randomNumbers(seed + 1);
+  const platform = createSimulatedPlatform(
+    time,
+    seed,
+    transportsOf(behaviour, chain, clock, { sinceLoad, latencyMs: () => 10 + 4 * latency() }),
+  );
+  const user = new User(configuration.act ?? 'none', clock, randomNumbers(seed));
+  /** @type {Pick<Observed, 'samples' | 'blocks' | 'live' | 'partials'> & {run: RunFile | null, before: Observed['before']}} */
+  const seen = { run: null, samples: [], blocks: [], live: [], partials: [], before: chain.head() };
+  /** @type {string[]} */
+  const screen = [];
+  /** @type {Output} */
+  const recorder = {
+    checkpoint: (file) => {
+      seen.partials.push(file);
+      if (seen.partials.length === 1) user.isReady();
+    },
+    begin: ({ startUs }) => {
+      loadStartUs = startUs;
+      seen.before = chain.head();
+      for (const [seconds, act] of behaviour.acts ?? []) clock.after(() => act(chain), seconds * 1000);
+      user.loadBegins();
+    },
+    sample: (sample) => void seen.samples.push(sample),
+    block: (block) => void seen.blocks.push(block),
+    live: (figures) => void seen.live.push(figures),
+    finish: (run) => void (seen.run = run),
+    close: async () => ({}),
+  };
+  const stream = {
+    stream: new PassThrough(),
+    offer: (/** @type {string} */ line) => void screen.push(line),
+    write: (/** @type {string} */ text) => void screen.push(text),
+    written: async () => {},
+  };
+  const terminal = createTextOutput({ stream, status: undefined, verbose: false, explain: false, wide: true });
+  try {
+    const { code, lines, error } = await runConfig(config, {
+      time,
+      platform,
+      outputs: [recorder, terminal],
+      stop: user.stop,
+    });
+    return {
+      ...{ configuration, config, behaviour, code, lines, error, chain, loadStartUs, ...seen },
+      ...{ command: `stress ${argv.join(' ')}`, text: screen.join('\n'), threads: platform.threads },
+      ...{ stopsUs: user.stopsUs, endUs: clock.nowUs() },
+    };
+  } finally {
+    user.leaves();
+    chain.stop();
+  }
+}
+
+/** Presses Ctrl-C, as cli/session.js takes it. */
+class User {
+  stop = new Stop();
+  /** @type {number[]} */
+  stopsUs = [];
+  #act;
+  #clock;
+  #random;
+  #cancels = [() => {}];
+
+  /** @param {string} act @param {Platform['clock']} clock @param {() => number} random */
+  constructor(act, clock, random) {
+    this.#act = act;
+    this.#clock = clock;
+    this.#random = random;
+    if (act === 'Ctrl-C') this.#later(14_000 * random());
+    if (act === 'Ctrl-C twice') this.#later(14_000 * random(), 300 + 4000 * random());
+  }
+
+  /** The set-up is over. */
+  isReady() {
+    if (this.#act === 'Ctrl-C between set-up and load') this.#press();
+  }
+
+  loadBegins() {
+    // The drain begins after the window.
+    if (this.#act === 'Ctrl-C in the drain') this.#later(6000 + 1500 * this.#random(), 500 * this.#random());
+  }
+
+  leaves() {
+    for (const cancel of this.#cancels) cancel();
+  }
+
+  /** @param {...number} delaysMs each after the one before */
+  #later(...delaysMs) {
+    let atMs = 0;
+    for (const delayMs of delaysMs) this.#cancels.push(this.#clock.after(() => this.#press(), (atMs += delayMs)));
+  }
+
+  #press() {
+    this.stopsUs.push(this.#clock.nowUs());
+    if (this.stopsUs.length > 1) this.stop.abort();
+    this.stop.request('interrupted', 130);
+  }
+}
+
+/**
+ * @param {Behaviour} behaviour
+ * @param {ReturnType<typeof createMemoryChain>} chain
+ * @param {Platform['clock']} clock
+ * @param {{sinceLoad: () => number, latencyMs: () => number}} network sinceLoad: seconds
+ * @returns {Platform['transports']}
+ */
+function transportsOf({ before, after, lagMs = {}, away }, chain, clock, { sinceLoad, latencyMs }) {
+  /** @param {number} node */
+  const isAway = (node) => {
+    const [from, to, only = node] = away ?? [Infinity, Infinity];
+    return node === only && sinceLoad() >= from && sinceLoad() < to;
+  };
+  /** By number. @type {Map<number, (options: any) => Transport>} */
+  const nodes = new Map();
+  /** @param {number} node */
+  const openerOf = (node) => {
+    const more = () => ({ seconds: sinceLoad(), node });
+    /** @type {any} */
+    const dialect = {
+      before: (/** @type {any} */ request, /** @type {any} */ context) => {
+        if (isAway(node)) throw new Error('connection refused');
+        return before?.(request, { ...context, ...more() });
+      },
+      after: (/** @type {any} */ request, /** @type {any} */ answer, /** @type {any} */ context) =>
+        after?.(request, answer, { ...context, ...more() }),
+    };
+    return dialectTransport(dialect, chain.askAfter(lagMs[node]), clock, latencyMs);
+  };
+  /** @param {{url: URL, timeoutMs: number}} options */
+  const open = (options) => {
+    const node = Number(options.url.port);
+    if (!nodes.has(node)) nodes.set(node, openerOf(node));
+    return /** @type {(options: any) => Transport} */ (nodes.get(node))(options);
+  };
+  return {
+    undici: open,
+    ws: (options) => withHeads(open(options), chain, clock, () => isAway(Number(options.url.port))),
+  };
+}
+
+/** Between two looks at the chain. */
+const PUSH_MS = 20;
+
+/**
+ * The subscription newHeads of a web socket, which is lost while its node is away.
+ * @param {Transport} transport
+ * @param {ReturnType<typeof createMemoryChain>} chain
+ * @param {Platform['clock']} clock
+ * @param {() => boolean} isAway
+ * @returns {Transport}
+ */
+function withHeads(transport, chain, clock, isAway) {
+  return {
+    ...transport,
+    subscribe: async (body, onPush, onLost) => {
+      const { text } = await transport.post(body);
+      let known = chain.head().block.hash;
+      let cancel = () => {};
+      const look = () => {
+        if (isAway()) return onLost(new TransportError('connection reset', 'reset'));
+        const { receipts: _, transactions: __, ...head } = chain.head().block;
+        if (head.hash !== known)
+          onPush(JSON.stringify({ method: 'eth_subscription', params: { subscription: '0x1', result: head } }));
+        known = head.hash;
+        cancel = clock.after(look, PUSH_MS);
+      };
+      look();
+      return { text, end: () => cancel() };
+    },
+  };
+}

@@ -1,0 +1,70 @@
+/** Many simulated runs: their violations, each with the smallest configuration that shows it. */
+import { randomNumbers } from '../../src/random.js';
+import { violationsIn } from './laws.js';
+import { Pairs, smallest } from './pairs.js';
+import { createSimulator } from './run.js';
+
+/**
+ * @import { Configuration, Observed } from './run.js'
+ *
+ * @typedef {{law: string, words: string, seed: number, configuration: Configuration}} Violation configuration: the smallest one
+ */
+
+const WAITS = 'the run ends';
+
+/**
+ * @param {{cases: number, seed: number, skipped?: ReadonlySet<string>, only?: Configuration, onCase?: (done: number, observed: Observed | null) => void}} options
+ *   skipped: laws whose violations are counted only
+ */
+export async function simulateMany({ cases, seed, skipped = new Set(), only, onCase = () => {} }) {
+  const simulator = createSimulator();
+  const pairs = new Pairs(simulator.features, randomNumbers(seed), simulator.refusalOf);
+  /** By law. @type {Record<string, number>} */
+  const counts = {};
+  /** The first of each law, and of each smallest configuration. @type {Map<string, Violation>} */
+  const found = new Map();
+  const codes = /** @type {Record<string, number>} */ ({});
+  const verdicts = /** @type {Record<string, number>} */ ({});
+  /** @param {Configuration} configuration @param {number} ofRun @returns {Promise<{observed: Observed | null, violations: Array<{law: string, words: string}>}>} */
+  const check = async (configuration, ofRun) => {
+    try {
+      const observed = await simulator.run(configuration, ofRun);
+      return { observed, violations: violationsIn(observed) };
+    } catch (error) {
+      return { observed: null, violations: [{ law: WAITS, words: /** @type {Error} */ (error).message }] };
+    }
+  };
+  try {
+    for (let i = 0; i < cases; i += 1) {
+      const configuration = only ?? (await pairs.next());
+      const ofRun = seed * 100_003 + i;
+      const { observed, violations } = await check(configuration, ofRun);
+      const code = String(observed?.code ?? 'none');
+      codes[code] = (codes[code] ?? 0) + 1;
+      const name = observed?.run?.verdict?.name;
+      if (name !== undefined) verdicts[name] = (verdicts[name] ?? 0) + 1;
+      onCase(i + 1, observed);
+      for (const law of new Set(violations.map((one) => one.law))) {
+        counts[law] = (counts[law] ?? 0) + 1;
+        if (skipped.has(law) || counts[law] > MOST_OF_A_LAW) continue;
+        const fails = async (/** @type {Configuration} */ tried) => {
+          if ((await simulator.refusalOf(tried)) !== null) return false;
+          return (await check(tried, ofRun)).violations.some((one) => one.law === law);
+        };
+        const small = await smallest(simulator.features, configuration, fails);
+        const key = `${law} ${JSON.stringify(small)}`;
+        const { words } = /** @type {{words: string}} */ (
+          (await check(small, ofRun)).violations.find((one) => one.law === law) ??
+            violations.find((one) => one.law === law)
+        );
+        if (!found.has(key)) found.set(key, { law, words, seed: ofRun, configuration: small });
+      }
+    }
+  } finally {
+    simulator.close();
+  }
+  return { violations: [...found.values()], counts, codes, verdicts, pairs: pairs.counts };
+}
+
+/** Violations of a law that are made small. */
+const MOST_OF_A_LAW = 6;
