@@ -5,7 +5,7 @@ import { claimFile, isDevice, isWorkloadFile } from '../files.js';
 import { figureOf } from '../stats/figures.js';
 import { OBSERVED_FIGURES } from '../stats/observed.js';
 import { transportsOf } from '../transport/choose.js';
-import { CALLS, WORKLOADS, isCallWorkload, labelOf, setOfMember, setProblem } from '../workloads/table.js';
+import { CALLS, WORKLOADS, isCallWorkload, labelOf, setOfMember, setProblem, sidesOf } from '../workloads/table.js';
 import { dashed } from './help.js';
 import { COMMANDS, OF_THE_STUDY, OPTIONS, optionNamed, optionsOf } from './options.js';
 
@@ -234,7 +234,7 @@ function* mixProblems({ load, network: { connections }, workload: { mix, set } }
 }
 
 /** @param {Command} command @param {Config} config @param {ReadonlySet<string>} given */
-function* connectionProblems(command, { load: { threads }, chain: { rpc, sendRpc }, network }, given) {
+function* connectionProblems(command, { load: { threads }, chain: { rpc, sendRpc }, network, workload }, given) {
   const { spread, connections, inclusion, fixedId } = network;
   if (rpc.length > 1 && !optionsOf(command).some(({ name }) => name === 'spread'))
     yield `stress ${command} takes one endpoint, and --rpc gives ${rpc.length}`;
@@ -248,8 +248,8 @@ function* connectionProblems(command, { load: { threads }, chain: { rpc, sendRpc
   if (sending !== undefined && inclusion === 'sync')
     yield `--${sending} and --inclusion sync exclude each other: leave one of them out`;
   for (const [label, count] of Object.entries({ '-t': threads, '--connections': connections }))
-    if (rpc.length > 1 && count < rpc.length)
-      yield `${label} ${count} is less than the number of endpoints (--rpc gives ${rpc.length})`;
+    if (rpc.length > 1 && Math.min(...sidesOf(count, workload.mix)) < rpc.length)
+      yield `${label} ${count} is less than the number of endpoints${sidesOf(count, workload.mix).length > 1 ? ' for one side of --mix' : ''} (--rpc gives ${rpc.length})`;
 }
 
 /** All of them are in memory. */

@@ -103,7 +103,7 @@ export const commands = {
         chain.url,
       );
       const source = chooseKeys({ source: null, funder: null }, DEFAULT_HD_PATH, chain.url, 31337);
-      const wallets = await deriveWallets(source, { offset, threads: load.threads }, stop.drain, onProgress);
+      const wallets = await deriveWallets(source, [{ offset, threads: load.threads }], stop.drain, onProgress);
       await fundOnDevChain(
         createRpc(transport, displayUrl(chain.url)),
         wallets.map(({ address }) => address),
@@ -273,8 +273,11 @@ async function connected(config, context, action) {
   const { clock, random, transports, stop, onProgress } = context;
   const url = present(config.chain.rpc[0] ?? null);
   const { hdPath, offset } = config.wallets;
-  const all = { offset, threads: config.load.threads * (config.instance.instances ?? 1) };
-  const given = readKeys(config.wallets, all.threads);
+  const instances = config.instance.instances ?? 1;
+  const given = readKeys(config.wallets, config.load.threads * instances);
+  // A mix with calls sends from the first wallets of each slice.
+  const { threads } = splitLoad(config).own.load;
+  const slices = Array.from({ length: instances }, (_, i) => ({ offset: offset + i * config.load.threads, threads }));
   const asked = { ...config.network, transport: 'auto', noKeepAlive: false };
   const retryOptions = { clock, random, signals: { setup: stop.drain } };
   const { sendRpc: sendUrl } = config.chain;
@@ -287,7 +290,7 @@ async function connected(config, context, action) {
       const { chain, source } = await readChainAndKeys(config.chain, hdPath, { ...open, given });
       const { txTimeoutMs: timeoutMs } = asked;
       const sender = await openSender(config.wallets, { clock, random, stop, timeoutMs }, network.rpc, chain);
-      const wallets = await deriveWallets(source, all, stop.drain, onProgress);
+      const wallets = await deriveWallets(source, slices, stop.drain, onProgress);
       onProgress('reading wallets', 0, wallets.length);
       await action({ wallets, funder: given.funder, sender, chain });
     });

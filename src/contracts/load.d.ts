@@ -218,6 +218,8 @@ export type CallPreparation = {
   chain: { chainId: number };
   addresses: () => Promise<string[]>;
   notice: (line: string) => void;
+  /** beside transactions: what the set-up may change is no error yet */
+  isBeforeSetUp?: boolean;
 };
 
 export type Settings = Partial<WorkloadConfig>;
@@ -255,6 +257,8 @@ export type TransactionWorkload = Pick<Required<Own.TransactionWorkload>, 'kind'
     gas: Gas;
     handOver: (first: number, count: number) => WorkloadState;
     unprepared: (preparation: Pick<Preparation, 'wallets' | 'chain'>) => Promise<number>;
+    /** before anything is sent: throws if the chain or the wallets do not allow it */
+    check?: (wallets: readonly Wallet[]) => Promise<void>;
     prepare: (preparation: Preparation) => Promise<void>;
     next: (position: number, nonce: number) => Call;
     /** of an operation; its figures are also counted by name */
@@ -388,12 +392,12 @@ export type Engine<Ledger> = {
   close: () => Promise<void>;
 };
 
-/** What may be started (--pool-target, --max-base-fee). */
+/** What may be started (--pool-target, --max-base-fee); an absent member stays as it was. */
 export type Pace = {
-  /** nothing is due; the pause delays the schedule */
-  isPaused: boolean;
-  /** null: as it was; depth: transactions in the pool; null: those of each thread */
-  pool: { target: number; depth: number | null } | null;
+  /** while a reason holds the load, nothing is due, and the schedule is delayed; atUs: instant of the event */
+  hold?: { reason: string; isHeld: boolean; atUs: number };
+  /** depth: transactions in the pool; null: those of each thread */
+  pool?: { target: number; depth: number | null };
 };
 
 export type Snapshot = {
@@ -570,8 +574,10 @@ export type RefillPlan = {
   /** of the wallets, by position */
   addresses: string[];
   belowWei: bigint;
-  /** of what a wallet has in flight: its price may rise above the threshold */
-  inFlight: { gas: bigint; valueWei: bigint };
+  /** its price may rise above the threshold */
+  perOperation: { gas: bigint; valueWei: bigint };
+  /** operations of a wallet at the same time */
+  inFlight: number;
   /** above it the load pauses (--max-base-fee) */
   maxBaseFeeWei: bigint | null;
   /** what a wallet has afterwards */
@@ -611,7 +617,7 @@ export type RunObserver = Pick<Observer, 'block' | 'status'> & {
   message?(message: unknown): void;
   snapshot?: (snapshot: Snapshot) => void;
   /** its members of the row of the interval that has ended */
-  row?: (phase: Phase) => Partial<IntervalRow>;
+  row?: (phase: Phase, endUs: number) => Partial<IntervalRow>;
   /** the load is over, the audit follows */
   drained?(facts: unknown): Promise<void> | void;
   /** after the audit */

@@ -17,6 +17,7 @@ import { sliceIndexes } from './nonces.js';
  * @import { Slice } from './nonces.js'
  * @import { Event, Health } from '../chain/endpoint-health.js'
  * @import { EndpointOptions, Endpoints } from '../chain/endpoints.js'
+ * @import { StressError } from '../errors.js'
  * @import { Watch } from './reports.js'
  */
 
@@ -75,17 +76,26 @@ export async function interruptible(stop, transport, action) {
   stop.drain.addEventListener('abort', closeAll);
   try {
     const result = await action();
-    if (stop.drain.aborted) throw new InterruptedError('interrupted');
+    throwIfStopped(stop);
     return result;
   } catch (error) {
     if (!stop.drain.aborted || error instanceof ForeignSenderError) throw error;
-    throw (
-      stop.errors[0] ??
-      new InterruptedError('interrupted during set-up', worstExit([...stop.exitCodes, EXIT.nothingVerified]))
-    );
+    throw stoppedError(stop);
   } finally {
     stop.drain.removeEventListener('abort', closeAll);
   }
+}
+
+/** Before the load begins: a load that was stopped before does not begin. @param {Stop} stop @throws {StressError} */
+export function throwIfStopped(stop) {
+  if (stop.drain.aborted) throw stoppedError(stop);
+}
+
+/** @param {Stop} stop */
+function stoppedError({ errors, exitCodes }) {
+  return (
+    errors[0] ?? new InterruptedError('interrupted during set-up', worstExit([...exitCodes, EXIT.nothingVerified]))
+  );
 }
 
 /**
@@ -199,22 +209,23 @@ export async function openSender(
 
 /**
  * @param {KeySource} source
- * @param {Slice} slice
+ * @param {readonly Slice[]} slices
  * @param {AbortSignal} signal
  * @param {(label: string, done: number, all: number) => void} onProgress
  * @returns {Promise<Wallet[]>}
  */
-export async function deriveWallets(source, slice, signal, onProgress) {
+export async function deriveWallets(source, slices, signal, onProgress) {
   /** @type {Wallet[]} */
   const wallets = [];
-  for (const index of sliceIndexes(slice)) {
+  const indexes = slices.flatMap(sliceIndexes);
+  for (const index of indexes) {
     wallets.push(source.wallet(index));
     if (wallets.length % DERIVE_AT_ONCE !== 0) continue;
-    onProgress('deriving wallets', wallets.length, slice.threads);
+    onProgress('deriving wallets', wallets.length, indexes.length);
     await new Promise((resolve) => setImmediate(resolve));
     if (signal.aborted) throw new InterruptedError('interrupted during set-up');
   }
-  onProgress('deriving wallets', slice.threads, slice.threads);
+  onProgress('deriving wallets', indexes.length, indexes.length);
   return wallets;
 }
 

@@ -5,8 +5,8 @@ import { merge } from '../stats/merge.js';
 import { GENERATOR } from '../stats/metrics.js';
 import { buildRunFile } from '../stats/run-file.js';
 import { transportsOf } from '../transport/choose.js';
-import { counted, timeText } from '../text.js';
-import { MIX, isCallWorkload } from '../workloads/table.js';
+import { counted, digits, timeText } from '../text.js';
+import { MIX, isCallWorkload, threadsOf } from '../workloads/table.js';
 import { SetUpCosts, describeSpending } from './costs.js';
 import { Load, NO_TRAFFIC } from './load.js';
 
@@ -102,7 +102,7 @@ export function describeRun(
     generator: {
       ...loaded.generator,
       ...engineStats,
-      workers: config.load.workers,
+      workers: threadsOf(config.load, config.workload.mix),
       ...traffic,
       endpoints: network.health.facts(endpoints, loadStartUs),
       outages: network.health.outages(loadStartUs),
@@ -246,7 +246,7 @@ export function loadText(config, who, place) {
     durationMs !== null ? `${iterations === null ? 'for' : 'at most'} ${time(durationMs)}` : [],
     durationMs === null && iterations === null ? 'until Ctrl-C' : [],
     gasPerSecond === null ? [] : `${gasPerSecond / 1e6} Mgas per second`,
-    ratePerSecond === null ? [] : `${ratePerSecond} per second`,
+    ratePerSecond === null ? [] : `${digits(ratePerSecond)} per second`,
     stages === null ? [] : counted(stages.length, 'stage'),
     arrival === 'poisson' ? 'Poisson arrivals' : [],
     warmupMs === 0 ? [] : `warm-up ${warmupMs === 'auto' ? 'auto' : time(warmupMs)}`,

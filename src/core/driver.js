@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { CheckError, RefusedError } from '../errors.js';
+import { HeldTime } from '../stats/held-time.js';
 import { Operation } from './operation.js';
 import { Queue } from './queue.js';
 
@@ -86,15 +87,15 @@ export class Driver {
   unpaid = new Set();
   /** Started or dropped. */
   #scheduled = 0;
-  /** Later by the pauses so far. Infinity: not started. */
+  /** Infinity: not started. */
   #startUs = Infinity;
   #endUs = Infinity;
   /** Operations that may still be started (--pool-target). */
   #room = Infinity;
   /** Submissions in flight. */
   #submitting = 0;
-  /** Since when nothing is due (--max-base-fee). @type {number | null} */
-  #pausedAtUs = null;
+  /** The schedule is later by this time. */
+  #held = new HeldTime();
   #isPumpDue = false;
   #isHalted = false;
   #halt = new AbortController();
@@ -141,6 +142,7 @@ export class Driver {
     const { accounts, inFlight, onStop } = this.options;
     this.#startUs = startUs;
     this.#endUs = endUs;
+    this.#held.restart(startUs);
     // All wallets once, then all again, so that the load is spread first.
     for (let round = 0; round < inFlight; round += 1) for (const account of accounts) this.#idle.push(account);
     this.#pump();
@@ -161,16 +163,15 @@ export class Driver {
   }
 
   /** @param {Pace} pace */
-  setPace({ isPaused, pool }) {
-    const nowUs = this.options.clock.nowUs();
-    if (isPaused && this.#pausedAtUs === null) {
-      this.catchUp();
-      this.#pausedAtUs = nowUs;
-    } else if (!isPaused && this.#pausedAtUs !== null) {
-      this.#startUs += nowUs - this.#pausedAtUs;
-      this.#pausedAtUs = null;
+  setPace({ hold, pool }) {
+    if (hold?.isHeld) {
+      // What was due before is started, or dropped.
+      this.catchUp(hold.atUs);
+      this.#held.hold(hold.reason, hold.atUs);
+    } else if (hold) {
+      this.#held.release(hold.reason, hold.atUs);
     }
-    if (pool !== null) {
+    if (pool) {
       const depth = pool.depth ?? this.live.size - this.#submitting;
       // What is being submitted will be in the pool.
       this.#room = Math.max(0, pool.target - depth - this.#submitting);
@@ -178,9 +179,9 @@ export class Driver {
     this.#pumpSoon();
   }
 
-  /** Starts or drops what is due by now, in this turn. */
-  catchUp() {
-    if (this.options.pacer.isOpen) this.#pump(Infinity);
+  /** Starts or drops what is due by now, in this turn. @param {number} [untilUs] what is due later waits */
+  catchUp(untilUs = Infinity) {
+    if (this.options.pacer.isOpen) this.#pump(Infinity, untilUs);
   }
 
   /** Starts no operation that is due later. @param {number} endUs */
@@ -216,14 +217,15 @@ export class Driver {
     });
   }
 
-  /** @param {number} most operations to start in this turn */
-  #pump(most = STARTS_PER_TURN) {
+  /** @param {number} most operations to start in this turn @param {number} [untilUs] */
+  #pump(most = STARTS_PER_TURN, untilUs = Infinity) {
     const { clock, pacer, recorder } = this.options;
     for (let started = 0; this.#mayStart();) {
       if (started === most) return this.#pumpSoon();
       const nowUs = clock.nowUs();
-      const dueUs = pacer.isOpen ? this.#startUs + pacer.dueUs(this.#scheduled) : nowUs;
+      const dueUs = pacer.isOpen ? this.#startUs + this.#held.totalUs + pacer.dueUs(this.#scheduled) : nowUs;
       if (pacer.isOpen ? dueUs >= this.#endUs : dueUs > this.#endUs) return;
+      if (dueUs > untilUs) return;
       if (dueUs > nowUs) return this.#waitFor(dueUs, nowUs);
       const idle = this.#takeIdle();
       if (idle === null && !pacer.isOpen) return;
@@ -238,7 +240,7 @@ export class Driver {
   }
 
   #mayStart() {
-    return !this.#isHalted && this.#left > 0 && this.#room > 0 && this.#pausedAtUs === null;
+    return !this.#isHalted && this.#left > 0 && this.#room > 0 && !this.#held.isHeld;
   }
 
   /** @param {number} dueUs @param {number} nowUs */

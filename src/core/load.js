@@ -372,7 +372,7 @@ export class Load {
     const row = rowOf(stats, { phase, loadStartUs, inFlight, blocks: { ...blocks, gapMaxMs }, probes, isPlain });
     if (silence !== null && silence.silentMs >= SILENT_MS)
       row.silence = { ms: silence.silentMs, words: silence.words || 'no answer in time' };
-    Object.assign(row, this.#options.observers?.row(phase));
+    Object.assign(row, this.#options.observers?.row(phase, stats.endUs));
     this.#log.add(row);
     const censored = stats.distribution('censored');
     const sums = {

@@ -14,6 +14,7 @@ import { counted } from '../text.js';
  * @import { Rpc } from '../contracts/chain.d.ts'
  * @import { CallWorkload, Config, Engine, Platform, WorkloadConfig } from '../contracts/load.d.ts'
  * @import { Ledger } from './ledger.js'
+ * @import { KnownChain } from './setup.js'
  */
 
 /**
@@ -50,22 +51,42 @@ export function splitLoad(config) {
 }
 
 /**
+ * The calls beside transactions.
  * @param {Config} calls
  * @param {Pick<Platform, 'clock' | 'random'> & {rpc: Rpc, connect: (url: URL) => Rpc}} network
- * @param {Parameters<NonNullable<CallWorkload['prepare']>>[0]} preparation
  */
-export async function openCalls(calls, network, preparation) {
+export async function openCalls(calls, network) {
   const { threads } = calls.load;
-  preparation.notice(loadText(calls, counted(threads, 'user'), network.rpc.display));
+  const { offset } = calls.wallets;
   const workload = /** @type {CallWorkload} */ (
     await createWorkload('rpc', { ...network, settings: calls.workload, threads })
   );
-  await workload.prepare?.(preparation);
-  const accounts = sliceIndexes({ offset: calls.wallets.offset, threads }).map(
-    (index, i) => new Account(i, Wallet.withoutKey(index)),
+  const accounts = sliceIndexes({ offset, threads }).map((index, i) => new Account(i, Wallet.withoutKey(index)));
+  const { weight } = /** @type {WorkloadConfig['mix'][number]} */ (
+    calls.workload.mix.find(({ name }) => name === CALLS)
   );
-  const weight = calls.workload.mix.find(({ name }) => name === CALLS)?.weight;
-  return { workload, accounts, facts: { weight, users: accounts.length, ...workload.facts?.() } };
+  /** @type {string[]} */
+  let addresses = [];
+  return {
+    /** What the engine needs. */
+    parts: { workload, accounts },
+    facts: () => ({ weight, users: accounts.length, ...workload.facts?.() }),
+    /**
+     * Tries the calls before anything is sent. What the set-up may change is tried again after it.
+     * @param {KnownChain} known
+     */
+    check: async ({ chain, wallets, source }) => {
+      // A user has the address of its own index; some calls name any wallet of the slice.
+      const users = sliceIndexes({ offset, threads }).flatMap((index) => source?.wallet(index) ?? []);
+      addresses = [...users, ...wallets].map(({ address }) => address);
+      await workload.prepare?.({ chain, addresses: async () => addresses, notice: () => {}, isBeforeSetUp: true });
+    },
+    /** @param {{chainId: number}} chain @param {(line: string) => void} notice */
+    prepare: async (chain, notice) => {
+      notice(loadText(calls, counted(threads, 'user'), network.rpc.display));
+      await workload.prepare?.({ chain, addresses: async () => addresses, notice });
+    },
+  };
 }
 
 /** @param {Engine<Ledger>[]} engines of transactions, and of calls @returns {Engine<Ledger>} */
@@ -79,7 +100,10 @@ export function mixEngines(engines) {
     snapshot: async (...given) =>
       (await all((engine) => engine.snapshot(...given))).reduce((a, b) => merge(SNAPSHOT, a, b)),
     charge: (wei) => engines[0].charge(wei),
-    pace: (pace) => engines[0].pace(pace),
+    pace: ({ hold, pool }) => {
+      // The pool has transactions only.
+      engines.forEach((engine, i) => engine.pace({ hold, ...(i === 0 && { pool }) }));
+    },
     stop: (nowUs) => void all((engine) => engine.stop(nowUs)),
     // The ledger of the transactions.
     drain: async (timeoutMs, signal) => (await all((engine) => engine.drain(timeoutMs, signal)))[0],

@@ -13,7 +13,15 @@ import { counted, indexRanges, numbered, partOf } from '../text.js';
 import { RunObservers, checkObservers } from '../observers/index.js';
 import { createWorkload } from '../workloads/index.js';
 import { audit } from './audit.js';
-import { abandonable, checkDescriptors, interruptible, openNetwork, readKeys, warnOfEndpoints } from './connect.js';
+import {
+  abandonable,
+  checkDescriptors,
+  interruptible,
+  openNetwork,
+  readKeys,
+  throwIfStopped,
+  warnOfEndpoints,
+} from './connect.js';
 import { NOT_PAID, balanceOf, decreaseBetween } from './costs.js';
 import { describeEnvironment, describeFailedSetUp, describeRun } from './describe.js';
 import { Load, WarmUp } from './load.js';
@@ -38,7 +46,7 @@ import { createEngine } from './workers.js';
  * @import { Loaded, LoadSoFar } from './load.js'
  * @import { EngineParts } from './workers.js'
  * @import { ChainTools } from './engine.js'
- * @import { Ready, StartBlock } from './setup.js'
+ * @import { KnownChain, Ready, StartBlock } from './setup.js'
  */
 
 /**
@@ -178,6 +186,7 @@ async function prepare(config, context, opened) {
       ...{ rpc, settings, threads: own.load.threads, clock, random, connect, create, openThread },
     }),
   );
+  const callLoad = calls && (await openCalls(calls, { rpc, clock, random, connect }));
   const ratePerSecond = rateOf(own.load, workload);
   const seed = newSeed(random);
   const schedule = scheduleOf(calls === null ? { ...own.load, ratePerSecond } : config.load, seed);
@@ -190,16 +199,19 @@ async function prepare(config, context, opened) {
       identified = await identity.identify(urls, config.chain, stop.drain);
       monitor.begin();
     }
-    await checkObservers(config, { clock, signal: stop.drain });
-    return workload.kind === 'call'
-      ? setUpCalls(own, context, opened, workload)
-      : setUp(own, context, opened, workload);
+    /** Before anything is sent. @param {KnownChain} known */
+    const check = async (known) => {
+      await checkObservers(config, { clock, rpc, signal: stop.drain, ...known });
+      await callLoad?.check(known);
+    };
+    const made =
+      workload.kind === 'call'
+        ? await setUpCalls(own, { ...context, check }, opened, workload)
+        : await setUp(own, { ...context, check }, opened, workload);
+    await callLoad?.prepare(made.chain, opened.notice);
+    return made;
   });
   const { wallets, sender } = ready;
-  const addresses = async () => wallets.map(({ address }) => address);
-  const { notice } = opened;
-  const beside =
-    calls && (await openCalls(calls, { rpc, clock, random, connect }, { chain: ready.chain, addresses, notice }));
   const setUpBlock = await confirmSetUp(ready, confirmations);
   // The rest of the set-up would be out of date if done minutes before the load.
   await opened.common?.wait({ chainId: ready.chain.chainId, genesisHash: ready.chain.genesisHash ?? null });
@@ -219,7 +231,7 @@ async function prepare(config, context, opened) {
   // From now on only the thread that refills has the key.
   opened.given.funder = ready.refill = null;
   const names = numbered(identified.map(({ display }) => display));
-  const facts = { ...workload.facts?.(), ...(beside !== null && { calls: beside.facts }) };
+  const facts = { ...workload.facts?.(), ...(callLoad !== null && { calls: callLoad.facts() }) };
   const environment = describeEnvironment(config, context, opened, ready, identified, facts);
   const heard = { onBlock, observers: observers.plans, onMessage: observers.message };
   const parts = { endpoints, urls, sendUrl: config.chain.sendRpc, platform: context, stop, outputs, ...heard };
@@ -235,7 +247,7 @@ async function prepare(config, context, opened) {
       config: calls,
       // With the same seed both sides would have their bursts together.
       schedule: scheduleOf(calls.load, seed + 1),
-      .../** @type {NonNullable<typeof beside>} */ (beside),
+      .../** @type {NonNullable<typeof callLoad>} */ (callLoad).parts,
       chain: null,
     },
   });
@@ -272,6 +284,9 @@ async function listenersOf(config, { clock, stop }, { ready, isOpenLoop, ...load
   return { observers, warmUp, throughput, onBlock };
 }
 
+/** Of a thread whose event loop has a probe already. */
+const NO_LOOP = Object.freeze({ sample: () => null });
+
 /**
  * @typedef {'config' | 'schedule' | 'accounts' | 'workload' | 'chain'} OfEngine
  *
@@ -281,9 +296,10 @@ async function listenersOf(config, { clock, stop }, { ready, isOpenLoop, ...load
 async function createEngines(parts, { transactions, calls }) {
   const engine = await createEngine({ ...parts, ...transactions });
   if (calls === null) return engine;
-  // In one thread both use the same connections, whose traffic counts once.
+  // In one thread both use the same connections and the same event loop, which count once.
   const endpoints = { ...parts.endpoints, stats: () => /** @type {any} */ ({}) };
-  const own = { ...parts, ...calls, endpoints, onBlock: undefined, observers: {} };
+  const platform = { ...parts.platform, probes: { ...parts.platform.probes, loop: () => NO_LOOP } };
+  const own = { ...parts, ...calls, endpoints, platform, onBlock: undefined, observers: {} };
   return mixEngines([engine, await createEngine(own)]);
 }
 
@@ -344,7 +360,11 @@ async function loadAndAudit(config, context, opened, prepared) {
       describeSoFar,
       timeOfDayMs: opened.times.timeOfDayMs,
       isPlain: workload.kind === 'call',
-      begin: () => waitForStart(opened, clock, watch).finally(() => observers.begin(toolsOf(watch, prepared))),
+      begin: async () => {
+        const loadStartUs = await waitForStart(opened, clock, { watch, stop });
+        observers.begin(toolsOf(watch, prepared));
+        return loadStartUs;
+      },
     }).run();
     await observers.drained(loaded.stats.facts);
     loaded.ledger.onStatus = observers.status;
@@ -415,9 +435,10 @@ function paymentsIn({ wallets }, observers) {
   return refills?.payments ?? { why: 'what the funder has paid is not known' };
 }
 
-/** @param {Opened} opened @param {Clock} clock @param {Watch} watch @returns {Promise<number>} start of the load */
-async function waitForStart({ common, times }, clock, watch) {
+/** @param {Opened} opened @param {Clock} clock @param {{watch: Watch, stop: Stop}} run @returns {Promise<number>} start of the load @throws {StressError} it was stopped before */
+async function waitForStart({ common, times }, clock, { watch, stop }) {
   const began = await common?.begin();
+  throwIfStopped(stop);
   times.begin();
   if (!began) return clock.nowUs();
   times.setTimeOfDay(began.wallMs, began.nowUs);

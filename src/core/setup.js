@@ -38,7 +38,7 @@ import { rateOf } from './pacer.js';
 import { counted, partOf } from '../text.js';
 
 /**
- * @import { ChainInfo, Chosen, Fees, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
+ * @import { ChainInfo, Chosen, Fees, KeySource, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
  * @import { CallWorkload, Config, Gas, LoadSize, RefillPlan, RunContext, TransactionWorkload } from '../contracts/load.d.ts'
  * @import { ForeignSenderError } from '../errors.js'
  * @import { Payments, WalletState } from '../chain/funding.js'
@@ -70,18 +70,31 @@ const PROOF_TIMEOUT_MS = 10_000;
  *
  * @typedef {Pick<Config, 'load' | 'wallets' | 'chain' | 'network' | 'workload' | 'instance'>} Asked
  *
+ * @typedef {object} KnownChain what is known before anything is sent
+ * @property {Identity} chain
+ * @property {readonly Wallet[]} wallets of the transactions; empty: plain calls
+ * @property {KeySource} [source] of all wallets of the slice; absent: plain calls
+ * @property {bigint | null} gasPerOperation estimated; null: plain calls
+ *
+ * @typedef {RunContext & {check: (known: KnownChain) => Promise<void>}} CheckedContext check: called before anything is sent
+ *
  * @typedef {Pick<Opened, 'given' | 'urls' | 'endpoints' | 'isEmbedded' | 'notice'>} OpenedParts
  */
 
 /**
  * Plain calls need no funds, contracts or keys.
  * @param {Asked} asked
- * @param {RunContext} context
+ * @param {CheckedContext} context
  * @param {OpenedParts} opened
  * @param {CallWorkload} workload
  * @returns {Promise<Ready>}
  */
-export async function setUpCalls(asked, { clock, onProgress, stop }, { given, urls, endpoints, notice }, workload) {
+export async function setUpCalls(
+  asked,
+  { clock, check, onProgress, stop },
+  { given, urls, endpoints, notice },
+  workload,
+) {
   const { threads } = asked.load;
   const { offset, hdPath } = asked.wallets;
   const { rpc } = endpoints;
@@ -89,11 +102,10 @@ export async function setUpCalls(asked, { clock, onProgress, stop }, { given, ur
   const node = chain.clientVersion ?? 'an unknown endpoint';
   notice(loadText(asked, counted(threads, 'user'), `${rpc.display} (${node})`));
   const slice = { offset, threads };
+  const sourceOf = () => urls.map((url) => chooseKeys(given, hdPath, url, chain.chainId))[0];
   // Derived only if the calls use them.
-  const addresses = async () => {
-    const [source] = urls.map((url) => chooseKeys(given, hdPath, url, chain.chainId));
-    return addressesOf(await deriveWallets(source, slice, stop.drain, onProgress));
-  };
+  const addresses = async () => addressesOf(await deriveWallets(sourceOf(), [slice], stop.drain, onProgress));
+  await check({ chain, wallets: [], gasPerOperation: null });
   await workload.prepare?.({ chain, addresses, notice });
   const wallets = sliceIndexes(slice).map((index) => WalletClass.withoutKey(index));
   return { chain, wallets, sender: null, costs: new SetUpCosts(null), inclusion: null, startS: 0, refill: null };
@@ -101,13 +113,13 @@ export async function setUpCalls(asked, { clock, onProgress, stop }, { given, ur
 
 /**
  * @param {Asked} asked
- * @param {RunContext} context
+ * @param {CheckedContext} context
  * @param {OpenedParts} opened
  * @param {TransactionWorkload} workload
  * @returns {Promise<Ready>}
  */
 export async function setUp(asked, context, { given, urls, endpoints, isEmbedded, notice }, workload) {
-  const { clock, random, onProgress, stop, log } = context;
+  const { clock, random, check, onProgress, stop, log } = context;
   const { load, network, wallets: slice } = asked;
   const { threads } = load;
   const { offset, hdPath, fundAmountWei, maxSpendWei } = slice;
@@ -117,7 +129,7 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
   const last = offset + threads - 1;
   const who = `${counted(threads, 'wallet')} (${offset}..${last} of ${source.name})`;
   notice(loadText(asked, who, `${rpc.display} (${chain.clientVersion ?? 'an unknown node'}, chain ${chain.chainId})`));
-  const wallets = await deriveWallets(source, { offset, threads }, stop.drain, onProgress);
+  const wallets = await deriveWallets(source, [{ offset, threads }], stop.drain, onProgress);
   const inclusion = await chooseInclusion(network.inclusion, rpcs, { clock, random, signal: stop.drain });
   const warning = warningOf(inclusion.name, rpcs, network.connections, threads * load.inFlight);
   if (warning !== null) log.warn(warning);
@@ -135,6 +147,8 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
     const { index, instances } = asked.instance;
     await refuseLargeOperations(rpc, wallets[0], workload.gas, chain);
     const gas = await withBlobs(rpc, fees, await gasOnChain(rpc, given.funder ?? wallets[0], workload.gas));
+    await check({ chain, wallets, source, gasPerOperation: workload.gas.likely.perOperation });
+    await workload.check?.(wallets);
     const needWei = walletNeedWei({ ...load, fundAmountWei }, gas, fees, chain);
     const planned = { ...load, maxSpendWei, ratePerSecond: rateOf(load, workload) };
     const known = { funder: given.funder, wallets, sender, gas, chain, notice };
@@ -242,12 +256,8 @@ async function planRefills({ wallets: own, chain: endpoints, load: { maxBaseFeeW
   const { balanceWei: funderWei } = await settleFunder(sender, funder, notice);
   const network = { chainId, blockGasLimit, timeoutMs, sendUrl: endpoints.sendRpc?.href ?? null };
   const addresses = addressesOf(wallets);
-  const operations = BigInt(load.inFlight);
-  const inFlight = {
-    gas: operations * gas.perOperation,
-    valueWei: operations * (gas.value?.perOperation ?? 0n),
-  };
-  const amounts = { belowWei, inFlight, amountWei, funderWei, maxBaseFeeWei };
+  const perOperation = { gas: gas.perOperation, valueWei: gas.value?.perOperation ?? 0n };
+  const amounts = { belowWei, perOperation, inFlight: load.inFlight, amountWei, funderWei, maxBaseFeeWei };
   return { ...network, ...amounts, addresses, funder: funder.toState(), fees: fees.state() };
 }
 

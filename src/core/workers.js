@@ -313,7 +313,7 @@ class WorkerPool {
    * that a single missing transaction is started too.
    * @param {Pace} pace
    */
-  pace({ isPaused, pool }) {
+  pace({ hold, pool }) {
     const { tasks, accounts } = this.#options;
     let wallets = 0;
     this.#handles.forEach((handle, i) => {
@@ -321,9 +321,9 @@ class WorkerPool {
       wallets += tasks[i].wallets.length;
       const after = wallets / accounts.length;
       const partOf = (/** @type {number} */ count) => Math.round(after * count) - Math.round(before * count);
-      const known = pool && pool.depth !== null;
+      const known = pool?.depth !== null;
       const own = pool && { target: partOf(pool.target - (pool.depth ?? 0)), depth: known ? 0 : null };
-      void handle.ask('pace', [{ isPaused, pool: own }]);
+      void handle.ask('pace', [{ hold, pool: own }]);
     });
   }
 

@@ -14,10 +14,13 @@ import { refills } from './refills/index.js';
  * @import { StressError } from '../errors.js'
  *
  * @typedef {object} ObserverRow
- * @property {(config: Config, tools: {clock: Clock, signal: AbortSignal}) => Promise<void>} [check] before anything is sent: what it needs
- *   is there
+ * @property {(config: Config, tools: CheckTools) => Promise<void>} [check] before anything is sent: what it needs is there
  * @property {(config: Config, given: OpenOptions) => Promise<RunObserver | null>} open null: not asked for
  * @property {(plan: any, tools: ObserverTools) => Observer} [observe] in a thread; plan: that of the run's side
+ */
+
+/**
+ * @typedef {Pick<OpenOptions, 'rpc' | 'clock' | 'gasPerOperation'> & {signal: AbortSignal}} CheckTools
  */
 
 /** @type {Readonly<Record<string, ObserverRow>>} */
@@ -137,7 +140,7 @@ export class Observers extends Listeners {
   }
 }
 
-/** @param {Config} config @param {{clock: Clock, signal: AbortSignal}} tools @throws {StressError} */
+/** @param {Config} config @param {CheckTools} tools @throws {StressError} */
 export async function checkObservers(config, tools) {
   for (const { check } of Object.values(OBSERVERS)) await check?.(config, tools);
 }
@@ -195,10 +198,10 @@ export class RunObservers extends Listeners {
     this.tell((observer) => observer.snapshot?.(snapshot));
   }
 
-  /** Their members of the row of the interval that has ended. @param {Phase} phase @returns {Partial<IntervalRow>} */
-  row(phase) {
+  /** Their members of the row of the interval that has ended. @param {Phase} phase @param {number} endUs @returns {Partial<IntervalRow>} */
+  row(phase, endUs) {
     const row = {};
-    this.tell((observer) => Object.assign(row, observer.row?.(phase)));
+    this.tell((observer) => Object.assign(row, observer.row?.(phase, endUs)));
     return row;
   }
 

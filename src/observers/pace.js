@@ -1,6 +1,7 @@
 import { POOL_STATUS, ask, headerAt } from '../chain/answers.js';
 import { isBusy } from '../chain/refusals.js';
 import { RpcError, UsageError } from '../errors.js';
+import { HeldTime } from '../stats/held-time.js';
 import { DEPTH } from '../stats/observed.js';
 import { merge } from '../stats/merge.js';
 import { counted, digits } from '../text.js';
@@ -9,7 +10,7 @@ import { counted, digits } from '../text.js';
  * --pool-target and --max-base-fee: what is due depends on the chain. This is the side of the run, which looks at the pool
  * and at the base fee; the threads start, or hold back, operations (Driver.setPace).
  *
- * @import { OpenOptions, RunObserver } from '../contracts/load.d.ts'
+ * @import { Config, OpenOptions, Pace as PaceOfLoad, RunObserver } from '../contracts/load.d.ts'
  * @import { PaceFacts, PoolDepth } from '../contracts/run-file.d.ts'
  * @import { ObserverRow } from './index.js'
  */
@@ -18,6 +19,8 @@ import { counted, digits } from '../text.js';
 const PERIOD_MS = 100;
 /** A depth that differs by less from the target is near it. */
 const NEAR = 0.2;
+/** The reason for which a load is held. */
+const BASE_FEE = 'base fee';
 /** A longer pause is told during the run. */
 const LONG_MS = 5000;
 
@@ -26,24 +29,20 @@ class Pace {
   #options;
   /** The chain has no txpool_status: each thread takes its own pending transactions. */
   #isOwn = false;
-  /** Up to where the pause is counted. @type {number | null} */
-  #pausedAtUs = null;
-  #pausedSinceUs = 0;
+  #held = new HeldTime();
   #baseFeeWei = 0n;
-  /** Since the last row. @type {{pauses: number, pausedMs: number, depth: PoolDepth}} */
+  /** Since the last row. @type {{depth: PoolDepth}} */
   #current = nothing();
   /** Of the window. */
-  #total = nothing();
-  #set = /** @type {(pace: {isPaused: boolean, pool: {target: number, depth: number | null} | null}) => void} */ (
-    () => {}
-  );
+  #total = { pauses: 0, pausedMs: 0, ...nothing() };
+  #set = /** @type {(pace: PaceOfLoad) => void} */ (() => {});
   #warnOnce = /** @type {(kind: string, words: string) => void} */ (() => {});
 
   /** @param {Pick<OpenOptions, 'rpc' | 'clock' | 'stop'> & {target: number | null, maxBaseFeeWei: bigint | null, baseFeeWei: bigint | null, share: number}} options
    *   share: of this instance in what the pool lacks */
   constructor(options) {
     this.#options = options;
-    if (options.baseFeeWei !== null) this.block({ baseFeeWei: options.baseFeeWei });
+    if (options.baseFeeWei !== null) this.block({ baseFeeWei: options.baseFeeWei, seenAtUs: options.clock.nowUs() });
   }
 
   /** @type {NonNullable<RunObserver['begin']>} */
@@ -52,12 +51,10 @@ class Pace {
     this.#set = pace;
     this.#warnOnce = warnOnce;
     // The wait for a common start is no part of the load.
+    const nowUs = clock.nowUs();
+    this.#held.restart(nowUs);
     this.#current = nothing();
-    if (this.#pausedAtUs !== null) {
-      this.#pausedAtUs = this.#pausedSinceUs = clock.nowUs();
-      this.#current.pauses = 1;
-      this.#set({ isPaused: true, pool: null });
-    }
+    if (this.#held.isHeld) this.#set({ hold: { reason: BASE_FEE, isHeld: true, atUs: nowUs } });
     if (target === null) return;
     this.#tell(0);
     void this.#watch();
@@ -69,29 +66,17 @@ class Pace {
     // At least one: several instances could wait for each other.
     const partOf = (/** @type {number} */ count) => Math.ceil(share * count);
     const wanted = target === null ? null : depth === null ? partOf(target) : depth + partOf(target - depth);
-    this.#set({ isPaused: this.#pausedAtUs !== null, pool: wanted === null ? null : { target: wanted, depth } });
+    if (wanted !== null) this.#set({ pool: { target: wanted, depth } });
   }
 
-  /** @param {{baseFeeWei: bigint | null}} block */
-  block({ baseFeeWei }) {
-    const { maxBaseFeeWei, clock } = this.#options;
+  /** @param {{baseFeeWei: bigint | null, seenAtUs: number}} block */
+  block({ baseFeeWei, seenAtUs: atUs }) {
+    const { maxBaseFeeWei } = this.#options;
     if (maxBaseFeeWei === null || baseFeeWei === null) return;
     this.#baseFeeWei = baseFeeWei;
-    const isPaused = baseFeeWei > maxBaseFeeWei;
-    if (isPaused === (this.#pausedAtUs !== null)) return;
-    this.#settle();
-    this.#pausedSinceUs = clock.nowUs();
-    this.#pausedAtUs = isPaused ? this.#pausedSinceUs : null;
-    if (isPaused) this.#current.pauses += 1;
-    this.#set({ isPaused, pool: null });
-  }
-
-  /** Adds the pause so far. */
-  #settle() {
-    if (this.#pausedAtUs === null) return;
-    const nowUs = this.#options.clock.nowUs();
-    this.#current.pausedMs += (nowUs - this.#pausedAtUs) / 1000;
-    this.#pausedAtUs = nowUs;
+    const isHeld = baseFeeWei > maxBaseFeeWei;
+    const isNew = isHeld ? this.#held.hold(BASE_FEE, atUs) : this.#held.release(BASE_FEE, atUs);
+    if (isNew) this.#set({ hold: { reason: BASE_FEE, isHeld, atUs } });
   }
 
   async #watch() {
@@ -126,14 +111,16 @@ class Pace {
   }
 
   /** @type {NonNullable<RunObserver['row']>} */
-  row(phase) {
-    this.#settle();
-    const { pauses, pausedMs, depth } = this.#current;
+  row(phase, endUs) {
+    const { depth } = this.#current;
+    const { heldUs, holds } = this.#held.take(endUs);
+    const pausedMs = heldUs / 1000;
     const why = phase === 'drain' ? null : this.#whyNothing(depth);
     if (why !== null) this.#warnOnce('pace', `no operation is started: ${why}`);
     this.#current = nothing();
     if (phase === 'load') {
-      this.#total.pauses += pauses;
+      // One that has begun before the window counts in it.
+      this.#total.pauses += this.#total.pauses === 0 && pausedMs > 0 ? Math.max(1, holds) : holds;
       this.#total.pausedMs += pausedMs;
       this.#total.depth = merge(DEPTH, this.#total.depth, depth);
     }
@@ -143,7 +130,7 @@ class Pace {
   /** @param {PoolDepth} depth since the last row @returns {string | null} null: operations are started now and then */
   #whyNothing({ samples, min }) {
     const { target, maxBaseFeeWei, clock } = this.#options;
-    if (this.#pausedAtUs !== null && clock.nowUs() - this.#pausedSinceUs >= LONG_MS * 1000)
+    if (this.#held.heldForUs(clock.nowUs()) >= LONG_MS * 1000)
       return `the base fee is ${gwei(this.#baseFeeWei)}, and --max-base-fee is ${gwei(maxBaseFeeWei)}`;
     if (target === null || samples === 0 || min <= (1 + NEAR) * target) return null;
     return `the pool has ${counted(min, 'transaction')} or more, and --pool-target is ${target}`;
@@ -171,26 +158,40 @@ class Pace {
 }
 
 function nothing() {
-  return { pauses: 0, pausedMs: 0, depth: { samples: 0, near: 0, sum: 0, min: Infinity, max: 0 } };
+  return { depth: { samples: 0, near: 0, sum: 0, min: Infinity, max: 0 } };
+}
+
+/**
+ * The target of the pool, and the present base fee.
+ * @param {Pick<Config, 'load'>} config
+ * @param {Pick<OpenOptions, 'rpc' | 'gasPerOperation'>} tools
+ * @returns {Promise<{target: number | null, baseFeeWei: bigint | null} | null>} null: not asked for
+ * @throws {UsageError} the chain has no base fee, or states no gas limit
+ */
+async function readLimits({ load: { poolTarget, maxBaseFeeWei } }, { rpc, gasPerOperation }) {
+  if (poolTarget === null && maxBaseFeeWei === null) return null;
+  const header = await ask(rpc, headerAt('latest'), 'setup');
+  const { baseFeeWei = null, gasLimit = null } = header ?? {};
+  if (maxBaseFeeWei !== null && baseFeeWei === null)
+    throw new UsageError(`the blocks of ${rpc.display} have no base fee (EIP-1559): leave out --max-base-fee`);
+  const isInBlocks = poolTarget !== null && /block/.test(poolTarget);
+  if (isInBlocks && (gasLimit === null || gasPerOperation === null))
+    throw new UsageError(
+      `the blocks of ${rpc.display} state no gas limit: give --pool-target as a number of transactions`,
+    );
+  const perUnit = isInBlocks ? Number(gasLimit) / Number(gasPerOperation) : 1;
+  const target = poolTarget === null ? null : Math.max(1, Math.floor(parseInt(poolTarget, 10) * perUnit));
+  return { target, baseFeeWei };
 }
 
 /** @type {ObserverRow} */
 export const pace = {
-  open: async ({ load: { poolTarget, maxBaseFeeWei }, instance }, { rpc, clock, stop, gasPerOperation }) => {
-    if (poolTarget === null && maxBaseFeeWei === null) return null;
-    const header = await ask(rpc, headerAt('latest'), 'setup');
-    const { baseFeeWei = null, gasLimit = null } = header ?? {};
-    if (maxBaseFeeWei !== null && baseFeeWei === null)
-      throw new UsageError(`the blocks of ${rpc.display} have no base fee (EIP-1559): leave out --max-base-fee`);
-    const isInBlocks = poolTarget !== null && /block/.test(poolTarget);
-    if (isInBlocks && (gasLimit === null || gasPerOperation === null))
-      throw new UsageError(
-        `the blocks of ${rpc.display} state no gas limit: give --pool-target as a number of transactions`,
-      );
-    const perUnit = isInBlocks ? Number(gasLimit) / Number(gasPerOperation) : 1;
-    const target = poolTarget === null ? null : Math.max(1, Math.floor(parseInt(poolTarget, 10) * perUnit));
-    const share = 1 / (instance.instances ?? 1);
-    return new Pace({ rpc, clock, stop, target, maxBaseFeeWei, baseFeeWei, share });
+  check: async (config, tools) => void (await readLimits(config, tools)),
+  open: async (config, { rpc, clock, stop, gasPerOperation }) => {
+    const limits = await readLimits(config, { rpc, gasPerOperation });
+    const { instances } = config.instance;
+    const { maxBaseFeeWei } = config.load;
+    return limits && new Pace({ rpc, clock, stop, ...limits, maxBaseFeeWei, share: 1 / (instances ?? 1) });
   },
 };
 

@@ -129,8 +129,9 @@ function measuredRun(parts) {
   const seconds = durationUs / 1e6;
   const { latency, fromStart, timedOut, censored, fromStartCensored, lag } = stats.inside;
   const load = parts.intervals.filter(({ phase }) => phase === 'load');
-  // CPU time is known up to the last report.
-  const verified = load.reduce((sum, { counts }) => sum + counts.verified, 0);
+  // While the run goes on, CPU time is known up to the last report.
+  const verified =
+    parts.end === 'running' ? load.reduce((sum, { counts }) => sum + counts.verified, 0) : stats.window.verified;
   const blocks = load.reduce((all, interval) => addBlocks(all, interval.blocks), noBlocks());
   return {
     schema: RUN_SCHEMA,
@@ -253,6 +254,9 @@ function unmeasuredFigures(parts, { seconds, verified, blocks, isProbed }) {
   const reasons = { ...unmeasured, ...Object.fromEntries(unknown.map((pointer) => [pointer, STILL_RUNNING])) };
   for (const name of isOpenLoop ? [] : ['askedPerSecond', 'achievedPerSecond'])
     reasons[`/rates/${name}`] = 'no rate was asked for (--rate, --stages)';
+  if (isOpenLoop && seconds > 0 && dueMs(1000 * seconds, parts.observed) <= 0)
+    for (const name of ['askedPerSecond', 'achievedPerSecond'])
+      reasons[`/rates/${name}`] = 'nothing was due: the load was held for the whole window (--max-base-fee)';
   if (environment.inclusion === null) reasons['/rates/chainGasPerSecond'] = 'plain calls are in no block';
   if (!statesGas(blocks)) reasons['/rates/chainGasPerSecond'] = 'eth_getBlockByNumber: gasUsed is not there';
   if (blocks.count > 0 && blocks.skewMaxMs === null)

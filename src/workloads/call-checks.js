@@ -222,6 +222,9 @@ export class Reference {
   }
 }
 
+/** Code of an error answer for parameters that the method does not take (JSON-RPC 2.0). */
+const WRONG_PARAMS = -32602;
+
 /**
  * Makes a call of each kind before the load, to report errors early. A failure is a notice, because the user may intend
  * to measure it.
@@ -229,10 +232,10 @@ export class Reference {
  * @param {Rpc} rpc
  * @param {readonly Kind[]} kinds
  * @param {(kind: Kind) => {method: string, params: unknown[], expected?: unknown}} make
- * @param {(line: string) => void} notice
+ * @param {{notice: (line: string) => void, isBeforeSetUp?: boolean}} preparation isBeforeSetUp: also wrong parameters are refused
  * @throws {UnavailableError}
  */
-export async function tryCalls(rpc, kinds, make, notice) {
+export async function tryCalls(rpc, kinds, make, { notice, isBeforeSetUp = false }) {
   for (const kind of kinds) {
     const { where, check } = kind;
     const { method, params, expected } = make(kind);
@@ -245,6 +248,11 @@ export async function tryCalls(rpc, kinds, make, notice) {
       if (classOf(error) === 'unsupported')
         throw new UnavailableError(
           `${rpc.display} has no method ${method} (${where}): leave it out, or use a node that has it`,
+        );
+      // It would fail each time, beside a load that is paid for.
+      if (isBeforeSetUp && error.rpcCode === WRONG_PARAMS)
+        throw new UnavailableError(
+          `${where}: a trial call of ${method} failed: ${error.message}: repair its parameters`,
         );
       notice(`${where}: a trial call failed: ${error.message}`);
     }

@@ -16,7 +16,7 @@ import { createReplay } from './replay.js';
  * Random values come from the tag of the run, with a separate sequence for each user.
  *
  * @import { Rpc } from '../contracts/chain.d.ts'
- * @import { Clock, DataSet, Settings } from '../contracts/load.d.ts'
+ * @import { CallPreparation, Clock, DataSet, Settings } from '../contracts/load.d.ts'
  * @import { CallWorkload } from '../contracts/workload.d.ts'
  * @import { InputError, RefusedError } from '../errors.js'
  * @import { Random } from '../random.js'
@@ -104,10 +104,10 @@ export default async function create({ settings, state, ...options }) {
   const request = { name, method: String(method), params: params ?? [] };
   return {
     kind: 'call',
-    prepare: async ({ notice }) => {
+    prepare: async (preparation) => {
       // Most methods need parameters.
       const kind = { where: '--method without --params', check: null };
-      if (params === null) await tryCalls(options.rpc, [kind], () => request, notice);
+      if (params === null) await tryCalls(options.rpc, [kind], () => request, preparation);
     },
     next: () => request,
   };
@@ -151,15 +151,18 @@ function createCalls({ kit, rpc, settings, state, ...options }, { plan, data }) 
   return {
     kind: 'call',
     callsPerIteration,
-    prepare: async ({ chain, addresses: ofSlice, notice }) => {
+    prepare: async (preparation) => {
+      const { chain, addresses: ofSlice, isBeforeSetUp } = /** @type {CallPreparation} */ (preparation);
       const { chainId } = chain;
       const genesisHash = data && (await nullIfRefused(hashOf(rpc, 0, 'setup')));
       if (data !== null) checkSameChain(data, { chainId, genesisHash }, settings.data ?? '');
       if (other !== null) await assertOneChain({ other, option: '--check-rpc', reading: rpc, chainId });
       if (needs.has('addresses')) addresses = await ofSlice();
-      await head?.prepare(needs.has('transactions'));
+      await head?.prepare(needs.has('transactions') && !isBeforeSetUp);
       // Another sequence, so that the calls of the load do not depend on these.
-      await tryCalls(rpc, kinds, (kind) => make(kind, newUser(0, 1)), notice);
+      // The set-up sends transactions where the chain has none yet.
+      const tried = isBeforeSetUp ? kinds.filter(({ params: { needs } }) => !needs.has('transactions')) : kinds;
+      await tryCalls(rpc, tried, (kind) => make(kind, newUser(0, 1)), preparation);
     },
     next: (position) => {
       head?.refresh();

@@ -90,7 +90,7 @@ async function createHosted(name, { create, ...options }) {
   return { workload, host, isAlone: own.isAlone };
 }
 
-/** Adds what a workload leaves out. @param {OwnTransactions & Pick<TransactionWorkload, 'nameOf'>} workload @param {WorkloadHost} host @returns {TransactionWorkload} */
+/** Adds what a workload leaves out. @param {OwnTransactions & Pick<TransactionWorkload, 'nameOf' | 'check'>} workload @param {WorkloadHost} host @returns {TransactionWorkload} */
 function completed(workload, host) {
   const { file } = host;
   const verify = workload.verify ?? host.kit.verifyByReceipt();
@@ -103,6 +103,7 @@ function completed(workload, host) {
     subject,
     gas: { likely: gas, ...gas, value, created },
     valueWei,
+    check: workload.check,
     unprepared: (preparation) =>
       beforeLoad(file, 'unprepared()', () => {
         const all = workload.prepare === undefined ? 0 : preparation.wallets.length;

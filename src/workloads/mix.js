@@ -16,7 +16,7 @@ import { labelOf, setOfMember } from './table.js';
  * @typedef {Member & {isFile: boolean, workload: TransactionWorkload, host: WorkloadHost}} MixMember
  */
 
-/** @param {BuiltInOptions} options @returns {Promise<OwnTransactions & Pick<TransactionWorkload, 'nameOf'>>} */
+/** @param {BuiltInOptions} options @returns {Promise<OwnTransactions & Pick<TransactionWorkload, 'nameOf' | 'check'>>} */
 export default async function create({ createMember, kit, state, settings, ...options }) {
   const members = settings.mix ?? [];
   const parts = await Promise.all(
@@ -46,6 +46,9 @@ export default async function create({ createMember, kit, state, settings, ...op
     kind: 'transaction',
     gas: gasOf(parts),
     valueWei: parts.every(({ workload }) => workload.valueWei === 0n) ? 0n : undefined,
+    check: async (wallets) => {
+      for (const { workload } of parts) await workload.check?.(wallets);
+    },
     unprepared: async (preparation) =>
       sum(await Promise.all(parts.map(({ workload }) => workload.unprepared(/** @type {any} */ (preparation))))),
     prepare: async (preparation) => {

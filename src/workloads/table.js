@@ -154,3 +154,8 @@ export function sidesOf(all, mix) {
   const own = Math.min(all - 1, Math.max(1, part));
   return [own, all - own];
 }
+
+/** Threads that carry a load: each side has as many. @param {{workers: number, threads: number}} load @param {readonly {name: string, weight: number}[]} mix */
+export function threadsOf({ workers, threads }, mix) {
+  return workers === 1 ? 1 : workers * sidesOf(threads, mix).length;
+}

@@ -11,6 +11,7 @@ import { createPayments } from './payments.js';
  *
  * @import { Rpc } from '../contracts/chain.d.ts'
  * @import { Preparation } from '../contracts/load.d.ts'
+ * @import { TransactionWorkload as WholeWorkload } from '../contracts/load.d.ts'
  * @import { Kit, TransactionWorkload } from '../contracts/workload.d.ts'
  * @import { BuiltInOptions } from './index.js'
  * @import { Asset } from './payments.js'
@@ -28,7 +29,7 @@ const CREATION_GAS = BigInt(WALLETS_PER_PAYMENT) * 40_000n;
 /** Creating transactions under way at once. They fill a few blocks, so the base fee rises. */
 const MAX_IN_FLIGHT = 20;
 
-/** @param {BuiltInOptions} options @returns {TransactionWorkload} */
+/** @param {BuiltInOptions} options @returns {TransactionWorkload & Pick<WholeWorkload, 'check'>} */
 export default function create(options) {
   const { kit, rpc, state, threads = 1 } = options;
   const { receivers = null, createReceivers = null, payload = null } = options.settings;
@@ -56,10 +57,10 @@ export default function create(options) {
       likely: { perWallet, perOperation: BigInt(PAYMENT_GAS) + likely },
       ...(!arePayers && { created: createdBy({ receivers: receivers ?? 0, creations, threads }) }),
     },
+    check: async (wallets) => void (arePayers && (await refuseCode(rpc, wallets))),
     unprepared: async ({ wallets }) => Math.min(wallets.length, creations),
     prepare: async (preparation) => {
       payments.begin('transfer');
-      if (arePayers) await refuseCode(rpc, preparation.wallets);
       if (creations > 0) await createAll(kit, payments, receivers ?? 0, /** @type {Preparation} */ (preparation));
       await payments.readBalances(coin);
     },

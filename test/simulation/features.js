@@ -16,7 +16,7 @@ import { Wallet } from 'ethers';
  */
 
 const FUNDER_KEY = `0x${'5e'.repeat(32)}`;
-const FUNDER = new Wallet(FUNDER_KEY).address.toLowerCase();
+export const FUNDER = new Wallet(FUNDER_KEY).address.toLowerCase();
 
 /** What no output may show. */
 export const SECRETS = Object.freeze([
@@ -177,8 +177,8 @@ const SEND = /^eth_sendRawTransaction/;
 const isSend = (/** @type {RpcRequest} */ { method }) => SEND.test(method);
 const within = (/** @type {number} */ seconds, /** @type {number} */ from, /** @type {number} */ to) =>
   seconds >= from && seconds < to;
-/** Up and down between 7 and 42 wei. @param {number} blocks */
-const wave = (blocks) => 7n * BigInt(1 + Math.min(blocks % 10, 10 - (blocks % 10)));
+/** Up and down between 7 and 252 wei. @param {number} blocks */
+const wave = (blocks) => 7n * BigInt(1 + Math.min(blocks % 10, 10 - (blocks % 10))) ** 2n;
 
 /** @type {Readonly<Record<string, Behaviour>>} */
 export const BEHAVIOURS = Object.freeze({

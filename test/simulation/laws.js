@@ -12,7 +12,7 @@ import { summaryText } from '../../src/outputs/summary.js';
 import { figureNames, figureOf } from '../../src/stats/figures.js';
 import { checkThresholds, parseThreshold } from '../../src/stats/thresholds.js';
 import { assertRunFile, schemaErrors } from '../helpers/run-file.js';
-import { SECRETS } from './features.js';
+import { FUNDER, SECRETS } from './features.js';
 
 /**
  * @import { RunFile } from '../../src/contracts/run-file.d.ts'
@@ -349,9 +349,9 @@ function isWallet(samples, chain, from) {
   return ownAddresses(chain).has(from);
 }
 
-/** Senders, but for the depositor. @param {Observed['chain']} chain @returns {Set<string>} */
+/** Senders, but for the funder, whose payments are no operations. @param {Observed['chain']} chain @returns {Set<string>} */
 function ownAddresses(chain) {
-  return new Set(chain.submissions.map(({ from }) => from));
+  return new Set(chain.submissions.map(({ from }) => from).filter((from) => from !== FUNDER));
 }
 
 /** @param {Observed['samples'][number]} sample @param {Observed['chain']} chain */

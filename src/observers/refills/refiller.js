@@ -15,7 +15,8 @@ import { timeText } from '../../text.js';
  * @property {Wallet} funder
  * @property {readonly string[]} addresses of the wallets, by position
  * @property {bigint} belowWei
- * @property {{gas: bigint, valueWei: bigint}} inFlight of one wallet
+ * @property {{gas: bigint, valueWei: bigint}} perOperation
+ * @property {number} inFlight operations of one wallet
  * @property {bigint | null} maxBaseFeeWei above it the load pauses
  * @property {bigint} amountWei what a wallet has afterwards
  * @property {(wei: bigint) => Promise<boolean>} charge asks the load for gas; negative: gives it back
@@ -108,20 +109,26 @@ export class Refiller {
     return Math.max(PERIOD_MS, PAUSE_PER_READING * readingMs);
   }
 
-  /** What a wallet needs at the present price, at least --refill-below. */
+  /**
+   * What a wallet needs at the present price, at least --refill-below. All that it has in flight, as long as that is half
+   * of what it is topped up to: otherwise most of the gas would be for payments. Then one operation, without which it
+   * would start none.
+   */
   async #thresholdWei() {
-    const { sender, belowWei, inFlight, amountWei, maxBaseFeeWei, warn } = this.#options;
+    const { sender, belowWei, perOperation, inFlight, amountWei, maxBaseFeeWei, warn } = this.#options;
     await followFees({ ...sender, rpc: this.#rpc });
-    const needWei = inFlight.gas * sender.fees.worstPriceWei() + inFlight.valueWei;
-    const isPaused = maxBaseFeeWei !== null && (sender.fees.state().baseFeeWei ?? 0n) > maxBaseFeeWei;
-    if (isPaused || needWei <= belowWei) return belowWei;
-    // Otherwise most of the gas would be for payments.
+    const operationWei = perOperation.gas * sender.fees.worstPriceWei() + perOperation.valueWei;
+    const needWei = operationWei * BigInt(inFlight);
+    const isHeld = maxBaseFeeWei !== null && (sender.fees.state().baseFeeWei ?? 0n) > maxBaseFeeWei;
+    if (isHeld || needWei <= belowWei) return belowWei;
     if (2n * needWei <= amountWei) return needWei;
     warn(
       'price',
       `what a wallet has in flight may cost ${ether(needWei)} at the present price, and wallets are topped up to ${ether(amountWei)}: give a --fund-amount of twice what is in flight`,
     );
-    return belowWei;
+    const leastWei = operationWei > amountWei / 2n ? operationWei : amountWei / 2n;
+    if (operationWei > amountWei || leastWei <= belowWei) return belowWei;
+    return leastWei;
   }
 
   /** Waits for what was sent, until the signal aborts. */

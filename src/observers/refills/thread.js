@@ -12,7 +12,7 @@ import { Refiller } from './refiller.js';
 
 /** @type {SideWork<RefillPlan & {finishMs: number}, RefillMessage, RefillResult>} */
 export default async function refill({ finishMs, ...plan }, rpcs, { onMessage, post, clock, random }) {
-  const { chainId, blockGasLimit, timeoutMs, funder, addresses, belowWei, inFlight, amountWei } = plan;
+  const { chainId, blockGasLimit, timeoutMs, funder, addresses, belowWei, perOperation, inFlight, amountWei } = plan;
   const [begun, ending, over] = [new AbortController(), new AbortController(), new AbortController()];
   // One request at a time.
   let answer = (/** @type {boolean} */ _isGranted) => {};
@@ -32,7 +32,7 @@ export default async function refill({ finishMs, ...plan }, rpcs, { onMessage, p
   const network = { clock, random, signal: over.signal, timeoutMs, chainId, blockGasLimit };
   const refiller = new Refiller({
     sender: { ...network, fees: createFees(plan.fees), signer: await createSigner() },
-    ...{ rpcs, addresses, belowWei, inFlight, amountWei, charge },
+    ...{ rpcs, addresses, belowWei, perOperation, inFlight, amountWei, charge },
     funder: Wallet.fromState(funder),
     maxBaseFeeWei: plan.maxBaseFeeWei,
     ending: ending.signal,

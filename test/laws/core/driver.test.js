@@ -249,14 +249,17 @@ describe('Driver: open loop', () => {
 
   it('during a pause nothing is due, and the schedule goes on where it was', async () => {
     const { driver, begun, intended, dropped, advance } = harness({ wallets: 100, schedule: at(10) });
+    /** @param {boolean} isHeld @param {number} ms */
+    const hold = (isHeld, ms) => driver.setPace({ hold: { reason: 'a', isHeld, atUs: START_US + 1000 * ms } });
     driver.start(START_US, START_US + 2_000_000);
     await advance(250);
-    driver.setPace({ isPaused: true, pool: null });
-    driver.setPace({ isPaused: true, pool: null });
+    // The events were earlier than the messages.
+    hold(true, 240);
+    hold(true, 245);
     await advance(1000);
     driver.catchUp();
     assert.equal(begun.length, 3);
-    driver.setPace({ isPaused: false, pool: null });
+    hold(false, 1240);
     await advance(60);
     assert.deepEqual(intended(), [0, 100_000, 200_000, 1_300_000]);
     await advance(10_000);
@@ -269,7 +272,7 @@ describe('Driver: a target for the pool', () => {
     const { driver, begun } = harness({ wallets: 20 });
     /** @param {number | null} depth */
     const see = async (depth) => {
-      driver.setPace({ isPaused: false, pool: { target: 10, depth } });
+      driver.setPace({ pool: { target: 10, depth } });
       await turn();
       return begun.length;
     };

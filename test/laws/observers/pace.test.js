@@ -49,7 +49,8 @@ async function opened(
       pace: (pace) => void told.push(pace),
     });
   if (!isLate) begin();
-  const block = (/** @type {bigint} */ baseFeeWei) => observers.block(/** @type {any} */ ({ baseFeeWei }));
+  const block = (/** @type {bigint} */ baseFeeWei) =>
+    observers.block(/** @type {any} */ ({ baseFeeWei, seenAtUs: clock.nowUs() }));
   const facts = () => observers.describe({}).members.pace;
   return { observers, clock, told, warned, begin, block, facts };
 }
@@ -61,12 +62,12 @@ describe('--pool-target', () => {
     equalBy(told, ({ pool }) => pool?.depth, [0, 0, 79, 80, 120, 121]);
     assert.ok(told.every(({ pool }) => pool?.target === 100));
     // Those at most 20 from the target are near it.
-    assert.deepEqual(observers.row('load').pace, {
+    assert.deepEqual(observers.row('load', clock.nowUs()).pace, {
       pausedMs: 0,
       depth: { samples: 5, near: 2, sum: 400, min: 0, max: 121 },
     });
     await clock.advance(200);
-    observers.row('load');
+    observers.row('load', clock.nowUs());
     const depth = { samples: 7, near: 2, sum: 642, min: 0, max: 121 };
     assert.deepEqual(facts(), { poolTarget: 100, depth, maxBaseFeeWei: null, pauses: 0, pausedMs: 0 });
   });
@@ -74,7 +75,7 @@ describe('--pool-target', () => {
   it('the warm-up does not count, and a window without an answer has a reason', async () => {
     const { observers, clock, facts } = await opened({ poolTarget: '100' }, { depths: [100] });
     await clock.advance(100);
-    observers.row('warmup');
+    observers.row('warmup', clock.nowUs());
     assert.equal(facts()?.depth, null);
     const reasons = observers.describe({}).unmeasured;
     assert.match(reasons['/pace/depth'], /did not answer/);
@@ -98,10 +99,10 @@ describe('--pool-target', () => {
   it('warns of a pool that others keep full', async () => {
     const { observers, clock, warned } = await opened({ poolTarget: '100' }, { depths: [121, 120, 121] });
     await clock.advance(200);
-    observers.row('load');
+    observers.row('load', clock.nowUs());
     assert.deepEqual(warned, []);
     await clock.advance(100);
-    observers.row('load');
+    observers.row('load', clock.nowUs());
     assert.deepEqual(warned, [
       'no operation is started: the pool has 121 transactions or more, and --pool-target is 100',
     ]);
@@ -132,13 +133,13 @@ describe('--max-base-fee', () => {
       block(fee * GWEI);
       await clock.advance(ms);
     }
-    equalBy(told, ({ isPaused }) => isPaused, [true, false]);
-    assert.deepEqual(observers.row('load').pace, { pausedMs: 500 });
+    equalBy(told, ({ hold }) => hold?.isHeld, [true, false]);
+    assert.deepEqual(observers.row('load', clock.nowUs()).pace, { pausedMs: 500 });
     block(3n * GWEI);
     await clock.advance(100);
-    observers.row('load');
+    observers.row('load', clock.nowUs());
     await clock.advance(50);
-    observers.row('drain');
+    observers.row('drain', clock.nowUs());
     assert.deepEqual([facts()?.pauses, facts()?.pausedMs, facts()?.maxBaseFeeWei], [2, 600, '2000000000']);
   });
 
@@ -150,18 +151,18 @@ describe('--max-base-fee', () => {
     block(2n * GWEI);
     await clock.advance(60_000);
     begin();
-    assert.deepEqual(told, [{ isPaused: true, pool: null }]);
+    equalBy(told, ({ hold }) => hold?.isHeld, [true]);
     await clock.advance(4000);
-    observers.row('load');
+    observers.row('load', clock.nowUs());
     assert.deepEqual([warned, facts()?.pauses, facts()?.pausedMs], [[], 1, 4000]);
     await clock.advance(1000);
-    observers.row('load');
+    observers.row('load', clock.nowUs());
     assert.deepEqual(warned, ['no operation is started: the base fee is 2 gwei, and --max-base-fee is 1 gwei']);
   });
 
   it('pauses from the start where the latest block is dearer', async () => {
     const { told } = await opened({ maxBaseFeeWei: GWEI / 2n });
-    assert.deepEqual(told, [{ isPaused: true, pool: null }]);
+    equalBy(told, ({ hold }) => hold?.isHeld, [true]);
   });
 
   it('is refused on a chain without a base fee', () =>

@@ -137,7 +137,7 @@ function world({
   });
   const refiller = new Refiller({
     ...{ sender, rpcs: [...ahead, rpc], funder, addresses: given.map((_, i) => addressOf(i)) },
-    ...{ belowWei: ETHER, amountWei: 3n * ETHER, inFlight: { gas: 1_000_000n, valueWei: 0n } },
+    ...{ belowWei: ETHER, amountWei: 3n * ETHER, perOperation: { gas: 1_000_000n, valueWei: 0n }, inFlight: 1 },
     ...{ maxBaseFeeWei, ending: ending.signal, warn: (kind, words) => warnings.push(`${kind}: ${words}`) },
     charge: async (wei) => {
       if (wei > 0n && state.chargedWei + wei > capWei) return false;

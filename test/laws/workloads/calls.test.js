@@ -143,7 +143,7 @@ describe('before the load each kind is tried', () => {
       fakeRpc({ eth_getBlockReceipts: answer }),
       kinds,
       ({ method, check }) => ({ method, params: [], expected: /** @type {any} */ (check)?.expected.make(null) }),
-      (line) => notices.push(line),
+      { notice: (line) => void notices.push(line) },
     );
     return notices;
   }
