@@ -633,6 +633,7 @@ export type GroupFigures = {
   counts: OutcomeCounts;
   /** operations verified, as far as the throughput counts them in the window; of a stage, in its time */
   windowVerified: number;
+  failedInWarmUp: number;
   gas: GasOfOperations;
   /** latency of the verified ones */
   sumUs: number;

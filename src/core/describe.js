@@ -72,8 +72,6 @@ export function describeRun(
   /** @type {Record<string, string>} */
   const unmeasured = {
     ...(report === null ? { '/audit': audited.reason } : {}),
-    ...(traffic.batches.why === null ? { '/generator/batches/why': 'no batch was refused' } : {}),
-    ...(traffic.submissionBatches?.why === null ? { '/generator/submissionBatches/why': 'no batch was refused' } : {}),
     ...missingFacts(prepared),
     ...observed.unmeasured,
     ...spending.unmeasured,

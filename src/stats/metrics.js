@@ -171,6 +171,7 @@ export const GROUP = {
     // Stages of the load have all counts.
     counts: { each: sum, members: { verified: sum, failed: sum, timedOut: sum, abandoned: sum } },
     windowVerified: sum,
+    failedInWarmUp: sum,
     gas: GAS,
     sumUs: sum,
     failures: COUNTERS,

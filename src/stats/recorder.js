@@ -157,10 +157,13 @@ export class Recorder {
     this.#countInWindow(sample, stats);
     this.#recordLatency(sample, stats);
     const windowShare = this.#spread(sample, stats);
-    if (name !== null) this.#addToGroup(this.#groupOf(stats.byName, name), sample, windowShare);
-    if (endpoint !== null) this.#addToGroup((stats.byEndpoint[endpoint] ??= newGroup()), sample, windowShare);
+    // As for the failures of all operations, the interval decides.
+    const isEarly = stats.startUs < this.startUs;
+    if (name !== null) this.#addToGroup(this.#groupOf(stats.byName, name), sample, { windowShare, isEarly });
+    if (endpoint !== null)
+      this.#addToGroup((stats.byEndpoint[endpoint] ??= newGroup()), sample, { windowShare, isEarly });
     if (this.#stageEndsUs.length > 0 && this.isInWindow(sample.intendedAtUs))
-      this.#addToGroup(this.#stageOf(stats, sample.intendedAtUs), sample, 0);
+      this.#addToGroup(this.#stageOf(stats, sample.intendedAtUs), sample, { windowShare: 0, isEarly });
   }
 
   /** Counts an operation in the throughput. @param {Sample} sample @param {Stats} stats @returns {number} share in the window, if it was verified */
@@ -239,10 +242,15 @@ export class Recorder {
     return (byStage[stage] ??= { ...newGroup(), counts: zeroCounts() });
   }
 
-  /** @param {GroupFigures} group @param {Sample} sample @param {number} windowShare */
-  #addToGroup(group, sample, windowShare) {
+  /**
+   * @param {GroupFigures} group
+   * @param {Sample} sample
+   * @param {{windowShare: number, isEarly: boolean}} place share in the window, and whether it ended in the warm-up
+   */
+  #addToGroup(group, sample, { windowShare, isEarly }) {
     const { outcome, code, gasUsed } = sample;
     group.counts[OUTCOME_COUNT[outcome]] += 1;
+    if (isEarly && outcome === 'failed') group.failedInWarmUp += 1;
     if (code !== null) group.failures[code] = (group.failures[code] ?? 0) + 1;
     const isVerified = outcome === 'verified';
     if (isVerified) group.sumUs += totalUs(sample);
@@ -328,7 +336,7 @@ export function endpointsOf(run) {
     const display = names[i];
     const group = byEndpoint[i] ?? groupJson(newGroup());
     const tps = spreadPerSecond(run, group.windowVerified);
-    const { left: outages = 0, awayMs = 0 } = known[i] ?? {};
+    const { left: outages = null, awayMs = null } = known[i] ?? {};
     return { display, clientVersion, group, tps, outages, awayMs };
   });
 }
