@@ -80,12 +80,12 @@ export class Refills {
 const SAMPLED = 20;
 const PERIOD_MS = 15_000;
 
-/** Says when a tenth of the balances is left, by some of the wallets. @implements {RunObserver} */
-export class BalanceWatch {
+/** Says when a tenth of what some of the wallets had at first is left. @implements {RunObserver} */
+class BalanceWatch {
   #options;
   #sampled;
 
-  /** @param {Pick<OpenOptions, 'rpc' | 'wallets' | 'clock' | 'stop'> & {beforeWei: bigint}} options beforeWei: of all wallets */
+  /** @param {Pick<OpenOptions, 'rpc' | 'wallets' | 'clock' | 'stop'>} options */
   constructor(options) {
     const { wallets } = options;
     this.#options = options;
@@ -99,24 +99,31 @@ export class BalanceWatch {
 
   /** @param {(kind: string, words: string) => void} warnOnce */
   async #watch(warnOnce) {
-    const { rpc, wallets, clock, stop, beforeWei } = this.#options;
-    const before = Number(beforeWei) / wallets.length;
-    const startUs = clock.nowUs();
+    const { clock, stop } = this.#options;
+    // The same wallets: others may have more or less.
+    let first = await this.#read();
     for (;;) {
       await clock.sleep(PERIOD_MS, stop.drain);
       if (stop.drain.aborted) return;
-      const questions = this.#sampled.map(({ address }) => balanceOf(address, 'latest'));
-      const balances = await askAll(rpc, questions, 'probe').catch(() => null);
-      if (balances === null) continue;
-      const left = balances.reduce((sum, wei) => sum + Number(wei), 0) / balances.length;
-      if (10 * left > before) continue;
-      const seconds = (left / (before - left)) * ((clock.nowUs() - startUs) / 1e6);
+      const now = await this.#read();
+      first ??= now;
+      if (first === null || now === null || 10 * now.wei > first.wei || first.wei === 0) continue;
+      const seconds = (now.wei / (first.wei - now.wei)) * ((now.atUs - first.atUs) / 1e6);
       const words = `a tenth of the funds of the wallets is left, which lasts for about ${timeText(seconds)}`;
       return warnOnce(
         'funds',
         `${words}: a longer load needs --fund-from and --refill-below, or a higher --fund-amount`,
       );
     }
+  }
+
+  /** @returns {Promise<{wei: number, atUs: number} | null>} what they have in all; null: no answer */
+  async #read() {
+    const { rpc, clock } = this.#options;
+    const questions = this.#sampled.map(({ address }) => balanceOf(address, 'latest'));
+    const balances = await askAll(rpc, questions, 'probe').catch(() => null);
+    if (balances === null) return null;
+    return { wei: balances.reduce((sum, wei) => sum + Number(wei), 0), atUs: clock.nowUs() };
   }
 
   describe() {
@@ -132,7 +139,7 @@ export const refills = {
       return new Refills(given.stop, (onMessage) => openThread(new URL('thread.js', import.meta.url), task, onMessage));
     }
     // Where gas is free, wallets need no funds.
-    if (given.inclusion === null || !('wei' in before) || before.wei === 0n) return null;
-    return new BalanceWatch({ ...given, beforeWei: before.wei });
+    const isFree = 'wei' in before && before.wei === 0n;
+    return given.inclusion === null || isFree ? null : new BalanceWatch(given);
   },
 };

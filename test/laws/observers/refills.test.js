@@ -7,7 +7,7 @@ import { createFees, maxPriceWei } from '../../../src/chain/fees.js';
 import { planPayments } from '../../../src/chain/funding.js';
 import { Wallet } from '../../../src/chain/keys.js';
 import { RpcError, TransportError } from '../../../src/errors.js';
-import { BalanceWatch, Refills, refills as row } from '../../../src/observers/refills/index.js';
+import { Refills, refills as row } from '../../../src/observers/refills/index.js';
 import { Refiller } from '../../../src/observers/refills/refiller.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { equalBy } from '../../helpers/equal-by.js';
@@ -433,7 +433,10 @@ it('without refills it is said when a tenth of the funds is left', async () => {
   const stop = /** @type {any} */ ({ drain: drain.signal });
   /** @type {string[]} */
   const warnings = [];
-  new BalanceWatch({ rpc, wallets, clock, stop, beforeWei: 100_000n }).begin({
+  // Those that are not asked have much more.
+  const given = /** @type {any} */ ({ refill: null, inclusion: 'blocks', before: { wei: 10n ** 9n } });
+  const watch = await row.open(/** @type {any} */ ({}), { ...given, rpc, wallets, clock, stop });
+  watch?.begin?.({
     warnOf: () => {},
     warnOnce: (kind, words) => void warnings.push(`${kind}: ${words}`),
     charge: async () => true,
@@ -450,7 +453,7 @@ it('without refills it is said when a tenth of the funds is left', async () => {
     assert.equal(warnings.length, count, `${wei}`);
   }
   assert.match(warnings[0], /^funds: a tenth of the funds of the wallets is left, which lasts for about 5s: /);
-  assert.equal(rpc.count(), 3 * 20, 'few calls for many wallets');
+  assert.equal(rpc.count(), 4 * 20, 'few calls for many wallets');
   drain.abort();
   await clock.settle();
   assert.ok(clock.pending() <= 1);
