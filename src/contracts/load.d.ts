@@ -421,8 +421,10 @@ export type Sample = {
   acceptedAtUs: number | null;
   /** when a submission was answered with the receipt (--inclusion sync) */
   receiptAtUs: number | null;
-  /** block read; not before acceptedAtUs */
+  /** block read, with its confirmations; not before acceptedAtUs */
   includedAtUs: number | null;
+  /** block read, whatever its confirmations; not before acceptedAtUs */
+  blockSeenAtUs: number | null;
   /** when the read was sent that found the effect; null without one */
   visibleAtUs: number | null;
   /** effect read back, or given up */

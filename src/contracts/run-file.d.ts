@@ -122,12 +122,21 @@ export type Figure = {
 };
 
 /** What stands in place of a figure that is not known (stats/unknown.js). */
-export type Unknown = { readonly why: string };
+export type Unknown = { readonly why: string; readonly isUnknown: true };
 
 /** A part of a run file before it is written: a member that may be null is known, or it is unknown. */
 export type WithUnknown<T> =
   | (null extends T ? Unknown : never)
   | (T extends readonly (infer U)[] ? WithUnknown<U>[] : T extends object ? { [K in keyof T]: WithUnknown<T[K]> } : T);
+
+/** The same as it is written: null in place of what is unknown. */
+export type Written<T> = T extends Unknown
+  ? null
+  : T extends readonly (infer U)[]
+    ? Written<U>[]
+    : T extends object
+      ? { [K in keyof T]: Written<T[K]> }
+      : T;
 
 /**
  * Censored values are known to be at least the time waited; they may be infinite. us: with censored values as the time

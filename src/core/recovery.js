@@ -384,11 +384,11 @@ export class TransactionRecovery extends Recovery {
         return { ...identityOf(operation), blockNumber: lostBlock, seenAtUs: null };
       }),
       ...touched.flatMap((operation) => {
-        const { number = null, seenAtUs = 0 } = operation.inclusion ?? {};
+        const { number = null, seenAtUs = 0 } = operation.block ?? operation.inclusion ?? {};
         return number === null ? [] : { ...identityOf(operation), blockNumber: number, seenAtUs };
       }),
     ]);
-    for (const operation of touched) if (operation.inclusion !== null) operation.orphaned();
+    for (const operation of touched) operation.orphaned();
     this.#resubmitOrphans(orphans);
     const resubmitted = new Set(orphans.map(({ operation }) => operation.account));
     for (const account of new Set(touched.map((operation) => operation.account))) {

@@ -241,7 +241,7 @@ function derivedMembers(parts) {
     probes: load.length === 0 ? unknown('the window was over before its first report') : probesOf(load),
     generator: generatorOf(parts.generator, verified),
   };
-  return /** @type {{members: RunFile, unmeasured: Record<string, string>}} */ (asMembers(derived));
+  return asMembers(derived);
 }
 
 /** @param {BlockTotals} blocks @returns {WithUnknown<BlockTotals>} */

@@ -3,11 +3,14 @@
  * value, so that it never becomes 0, a lower count or a passed threshold. A run file has null in its place, and the reason
  * in `unmeasured`.
  *
- * @import { Unknown, WithUnknown } from '../contracts/run-file.d.ts'
+ * @import { Unknown, Written } from '../contracts/run-file.d.ts'
  */
 
 /** @implements {Unknown} */
 class UnknownValue {
+  /** @type {true} */
+  isUnknown = true;
+
   /** @param {string} why */
   constructor(why) {
     this.why = why;
@@ -64,9 +67,9 @@ export function ratio(part, whole, why) {
 /**
  * Members as a run file has them: null in place of each unknown value, and its reason by JSON pointer (RFC 6901).
  * @template T
- * @param {WithUnknown<T>} tree plain data
+ * @param {T} tree plain data
  * @param {string} [pointer] of the tree in the run file
- * @returns {{members: T, unmeasured: Record<string, string>}}
+ * @returns {{members: Written<T>, unmeasured: Record<string, string>}}
  */
 export function asMembers(tree, pointer = '') {
   /** @type {Record<string, string>} */
@@ -81,7 +84,7 @@ export function asMembers(tree, pointer = '') {
     if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
     return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, written(one, `${at}/${escaped(key)}`)]));
   };
-  return { members: /** @type {T} */ (written(tree, pointer)), unmeasured };
+  return { members: /** @type {Written<T>} */ (written(tree, pointer)), unmeasured };
 }
 
 /** @param {string} key */

@@ -6,6 +6,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { simulatedRun } from '../helpers/simulated-run.js';
 
+/** @import { Dialect } from '../helpers/dialect-node.js' */
+
 describe('what was asked for and not done', () => {
   it('replacements that --max-fee does not allow', async () => {
     const { run, words } = await simulatedRun('--replace-share 100% --max-fee 30wei');
@@ -31,15 +33,44 @@ describe('what was asked for and not done', () => {
   });
 });
 
+describe('a span ends with its event', () => {
+  /** Safe is two blocks behind, finalized four. @type {Dialect} */
+  const WITH_TAGS = {
+    before: async ({ method, params: [tag, isWhole] }, { node, head }) => {
+      const behind = { safe: 2, finalized: 4 }[String(tag)];
+      if (method !== 'eth_getBlockByNumber' || behind === undefined) return undefined;
+      return node(method, [`0x${((await head()) - behind).toString(16)}`, isWhole]);
+    },
+  };
+
+  it('levels are reached when their block is, however many confirmations an operation waits for', async () => {
+    /** @param {number} confirmations */
+    const meansMs = async (confirmations) => {
+      const { run } = await simulatedRun(`--ladder auto --confirmations ${confirmations} -d 30s`, WITH_TAGS);
+      const { latest, safe, finalized } = run.ladder.rungs;
+      for (const level of [latest, safe]) assert.ok(level.reached >= 12, JSON.stringify(level.reached));
+      return [latest, safe, finalized].map(({ latency, censored }) => {
+        const sumUs = latency.sumUs - censored.sumUs;
+        return Math.round(sumUs / (latency.count - censored.count) / 1000);
+      });
+    };
+    const [few, many] = [await meansMs(0), await meansMs(6)];
+    assert.ok(few[0] > 900 && few[0] < 1000, `${few}`);
+    for (const [i, ms] of many.entries()) assert.ok(Math.abs(ms - few[i]) < 60, `${few} without, ${many} with`);
+  });
+});
+
 describe('like is compared with like', () => {
   it('failures of each name leave out the warm-up, as those of all operations do', async () => {
     const { run } = await simulatedRun(
       '--workload rpc --calls light --rate 20 --warmup 4s --threshold calls.eth_gasPrice.failed<=9,failed<=9',
       {
-        before: ({ method }, { nowMs }) => {
+        // About 20 calls in the warm-up, and 40 in the window.
+        before: ({ method }, { count }) => {
           if (method === 'net_version') return { result: '1' };
-          const isOdd = method === 'eth_gasPrice' && (nowMs() < 3000 || (nowMs() > 8000 && nowMs() < 9000));
-          return isOdd ? { error: { code: -32000, message: 'busy day' } } : undefined;
+          const calls = method === 'eth_gasPrice' ? count(method) : 0;
+          const isOdd = (calls > 1 && calls < 10) || (calls > 40 && calls < 45);
+          return isOdd ? { error: { code: -32000, message: 'not today' } } : undefined;
         },
       },
     );

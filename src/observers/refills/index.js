@@ -1,4 +1,5 @@
 import { askAll, balanceOf } from '../../chain/answers.js';
+import { asMembers, isUnknown, unknown } from '../../stats/unknown.js';
 import { timeText } from '../../text.js';
 
 /**
@@ -6,6 +7,7 @@ import { timeText } from '../../text.js';
  * budget. Without the option, BalanceWatch warns when a tenth of the funds of the wallets is left.
  *
  * @import { WalletPayments, OpenOptions, RunObserver, SideThread } from '../../contracts/load.d.ts'
+ * @import { RunFile, Unknown, WithUnknown } from '../../contracts/run-file.d.ts'
  * @import { ObserverRow } from '../index.js'
  *
  * @typedef {{hasBegun?: boolean, isEnding?: boolean, isOver?: boolean, isAborted?: boolean, isGranted?: boolean}} RefillMessage isEnding: the load starts nothing more;
@@ -22,7 +24,7 @@ const ANSWER_MS = 5000;
 export class Refills {
   /** @type {WalletPayments} */
   payments = { why: 'the load has not ended' };
-  /** @type {RefillFacts} */
+  /** By the last message of the thread; unknown: it did not end. @type {RefillFacts | Unknown} */
   #facts = { transactions: 0, payments: 0, valueWei: 0n, gasWei: 0n };
   #stop;
   #thread;
@@ -62,8 +64,10 @@ export class Refills {
   async drained() {
     const asked = await this.#thread.finish({ isOver: true }, FINISH_MS + ANSWER_MS);
     const result = /** @type {RefillResult | {why: string}} */ (asked);
-    if ('why' in result) this.payments = { why: `what the funder has paid is not known: ${result.why}` };
-    else {
+    if ('why' in result) {
+      this.#facts = unknown(`what the funder has paid is not known: ${result.why}`);
+      this.payments = { why: this.#facts.why };
+    } else {
       this.#facts = result.facts;
       const why = 'payments of the funder were in no block when the load had ended';
       this.payments = result.open === 0 ? { wei: result.paidWei } : { why };
@@ -71,9 +75,15 @@ export class Refills {
   }
 
   describe() {
-    const { valueWei, gasWei, ...counts } = this.#facts;
-    return { members: { refills: { ...counts, valueWei: String(valueWei), gasWei: String(gasWei) } } };
+    return asMembers({ refills: membersOf(this.#facts) });
   }
+}
+
+/** @param {RefillFacts | Unknown} facts @returns {WithUnknown<NonNullable<RunFile['refills']>>} */
+function membersOf(facts) {
+  if (isUnknown(facts)) return { transactions: facts, payments: facts, valueWei: facts, gasWei: facts };
+  const { valueWei, gasWei, ...counts } = facts;
+  return { ...counts, valueWei: String(valueWei), gasWei: String(gasWei) };
 }
 
 /** Few calls, so that nothing on the thread of the load grows with the number of wallets. */

@@ -399,7 +399,8 @@ describe('the side of the load', () => {
     const facts = { transactions: 1, payments: 2, valueWei: 3n, gasWei: 4n };
     const { refills, post } = open({ result: Promise.resolve({ facts, paidWei: [1n, 2n], open: 0 }) });
     post({ facts });
-    const described = { members: { refills: { transactions: 1, payments: 2, valueWei: '3', gasWei: '4' } } };
+    const members = { refills: { transactions: 1, payments: 2, valueWei: '3', gasWei: '4' } };
+    const described = { members, unmeasured: {} };
     assert.deepEqual(refills.describe(), described);
     await refills.drained();
     assert.deepEqual([refills.describe(), refills.payments], [described, { wei: [1n, 2n] }]);
@@ -415,6 +416,13 @@ describe('the side of the load', () => {
       await refills.drained();
       assert.match(String(/** @type {any} */ (refills.payments).why), why);
       assert.equal(warnings.length, 'why' in result ? 1 : 0);
+      const { members, unmeasured = {} } = refills.describe();
+      const isLost = 'why' in result;
+      assert.equal(members.refills?.transactions, isLost ? null : 0, 'what was told last is no total');
+      assert.equal(
+        unmeasured['/refills/gasWei']?.startsWith('what the funder has paid is not known'),
+        isLost || undefined,
+      );
     }
   });
 });
