@@ -544,17 +544,17 @@ export class RunLadder {
   describe(facts) {
     const { levels, lacks } = this.#options;
     const broken = this.#broken;
-    const none = isUnknown(broken) ? { broken, restored: broken } : null;
+    const [ofAll, ofLevels] = isUnknown(broken)
+      ? [{ broken, restored: broken }, null]
+      : [{ broken: broken.broken, restored: broken.restored }, broken.rungs];
     const followed = levels.map((level) => {
       const { latency, censored, notMeasured } = facts?.levels[level] ?? zero(LEVEL);
       const counts = { reached: latency.count, notReached: censored.count, notMeasured };
       const both = new Distribution().add(latency).add(censored).toJSON();
-      const ofLevel = isUnknown(broken) ? none : broken.rungs[level];
-      return [level, { ...counts, latency: both, censored: censored.toJSON(), ...ofLevel }];
+      return [level, { ...counts, latency: both, censored: censored.toJSON(), ...(ofLevels?.[level] ?? ofAll) }];
     });
     const off = Object.entries(lacks).map(([level, why]) => [level, unknown(why)]);
-    const { rungs: _, ...all } = isUnknown(broken) ? { rungs: null, ...none } : broken;
-    const ladder = { ...all, rungs: Object.fromEntries([...followed, ...off]) };
+    const ladder = { ...ofAll, rungs: Object.fromEntries([...followed, ...off]) };
     return asMembers({ ladder: /** @type {WithUnknown<NonNullable<RunFile['ladder']>>} */ (ladder) });
   }
 }

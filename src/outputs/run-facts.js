@@ -192,7 +192,7 @@ function feesText(run) {
   const why = unmeasured['/spending/leftWei'];
   if (why !== undefined) words.push(`not known what left the wallets in the load: ${why}`);
   if (refills !== undefined && refills.transactions !== 0) words.push(refillsText(refills));
-  return `${fees === null ? 'total not known' : amount(fees)}: ${words.join('; ')}`;
+  return [fees === null ? 'total not known' : amount(fees), words.join('; ')].filter(Boolean).join(': ');
 }
 
 /** @param {NonNullable<RunFile['refills']>} refills */

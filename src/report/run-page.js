@@ -253,7 +253,7 @@ function badges(run) {
       ? end !== 'running' && !isPlain(run) && badge('no audit', 'plain')
       : result !== 'exact' && badge(`audit ${result.replace('_', ' ')}`, 'bad'),
     passedBadge(thresholds, 'thresholds'),
-    broken + abandoned === 0 && badge('no failures', 'good'),
+    broken + abandoned === 0 && counts.started > 0 && badge('no failures', 'good'),
     broken > 0 && badge(`${quantity(broken)} failed or timed out`, 'bad'),
     abandoned > 0 && badge(`${quantity(abandoned)} abandoned`, 'bad'),
     badBadge(shownFigure('violations', run) ?? 0, 'contradiction'),

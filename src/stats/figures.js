@@ -351,9 +351,17 @@ function blocksOfKnownFullness({ gasLimit, fullness = {} }) {
 }
 
 /** In percent. @param {BlockTotals} blocks @returns {number | null} null: none has a gas limit */
-export function meanFullness(blocks) {
+function meanFullness(blocks) {
   const known = blocksOfKnownFullness(blocks);
   return known === 0 || blocks.fullnessSum === undefined ? null : (100 * blocks.fullnessSum) / known;
+}
+
+/** In percent, of files of any version. @param {BlockTotals} blocks @returns {number | null} null: none has a gas limit */
+export function fullnessOf(blocks) {
+  const { count, gasUsed, gasLimit } = blocks;
+  if (count === 0 || !gasLimit) return null;
+  // Older files have the limit of the last block only.
+  return meanFullness(blocks) ?? (100 * gasUsed) / (count * gasLimit);
 }
 
 /** The nearest rank. @param {BlockTotals} blocks @param {number} p @returns {number | null} null: none has a gas limit */

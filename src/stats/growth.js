@@ -1,5 +1,6 @@
 import { addBlocks, blockIntervalMs, noBlocks } from './blocks.js';
 import { halvesUs, meanLatencyUs, quartersOf } from './halves.js';
+import { dueMs } from './observed.js';
 import { isPlain } from './sample.js';
 import { count, digits, milliseconds, percent, seconds as secondsText } from '../text.js';
 
@@ -24,11 +25,18 @@ const ENOUGH_BLOCKS = 4;
  * @returns {{asked: number, rate: number, isHeld: boolean, growth: string | null} | null} null: a closed loop
  */
 export function heldRate(run) {
-  const { askedPerSecond: asked, achievedPerSecond: achieved, verifiedPerSecond: verified } = run.rates;
+  const { askedPerSecond: asked, achievedPerSecond: achieved } = run.rates;
+  const verified = verifiedWhileDue(run);
   if (asked === null || achieved === null || verified === null) return null;
   if (achieved < asked * HELD) return { asked, rate: achieved, isHeld: false, growth: null };
   const growth = backlog(run);
   return { asked, rate: growth === null ? achieved : verified, isHeld: growth === null, growth };
+}
+
+/** The rate of the whole window as one of the time in which operations were due, as what was asked for is. @param {Pick<RunFile, 'rates' | 'window' | 'pace'>} run @returns {number | null} null: not known */
+export function verifiedWhileDue({ rates: { verifiedPerSecond }, window: { durationMs }, pace }) {
+  const lengthMs = dueMs(durationMs, { pace });
+  return verifiedPerSecond === null || lengthMs <= 0 ? null : (verifiedPerSecond * durationMs) / lengthMs;
 }
 
 /** @param {RunFile} run @returns {string | null} a warning; null in a closed loop, or if the rate was held */

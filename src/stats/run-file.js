@@ -1,8 +1,9 @@
 import { EXIT, worstExit } from '../errors.js';
 import { cutShort, gasRateNotHeld, rateNotHeld, shortWindow } from './growth.js';
-import { addBlocks, noBlocks, statesGas } from './blocks.js';
+import { addBlocks, noBlocks } from './blocks.js';
 import { STAGES, shownFigure } from './figures.js';
 import { Distribution } from './histogram.js';
+import { statesGas } from './metrics.js';
 import { dueMs } from './observed.js';
 import { groupJson, probesOf, stagesOf } from './stats.js';
 import { count as whole, counted, milliseconds, partOf } from '../text.js';
@@ -237,21 +238,26 @@ function derivedMembers(parts) {
   const derived = {
     rates: ratesOf(parts, blocks),
     byStage: byStage(parts),
-    blocks: blocksOf(blocks),
+    blocks: blocksOf(blocks, parts),
     probes: load.length === 0 ? unknown('the window was over before its first report') : probesOf(load),
     generator: generatorOf(parts.generator, verified),
   };
   return asMembers(derived);
 }
 
-/** @param {BlockTotals} blocks @returns {WithUnknown<BlockTotals>} */
-function blocksOf(blocks) {
-  if (blocks.count === 0) return blocks;
-  const why = 'eth_getBlockByNumber: timestamp is not there';
+const NO_BLOCKS = 'plain calls are in no block';
+
+/** @param {BlockTotals} blocks @param {Pick<RunParts, 'environment'>} parts @returns {WithUnknown<BlockTotals>} */
+function blocksOf(blocks, { environment }) {
+  const none = environment.inclusion === null ? NO_BLOCKS : 'no block was seen in the window';
+  const noTime = blocks.count === 0 ? none : 'eth_getBlockByNumber: timestamp is not there';
   return {
     ...blocks,
-    skewMinMs: orUnknown(blocks.skewMinMs, why),
-    skewMaxMs: orUnknown(blocks.skewMaxMs, why),
+    firstNumber: orUnknown(blocks.firstNumber, none),
+    lastNumber: orUnknown(blocks.lastNumber, none),
+    gasLimit: orUnknown(blocks.gasLimit, none),
+    skewMinMs: orUnknown(blocks.skewMinMs, noTime),
+    skewMaxMs: orUnknown(blocks.skewMaxMs, noTime),
   };
 }
 
@@ -288,7 +294,7 @@ function ratesOf(parts, blocks) {
   const noBlock = durationUs === 0 ? NO_LENGTH : `the window has no block${between}`;
   const spreadRate = (/** @type {number} */ amount) => ratio(1e6 * amount, ratesUs, noBlock);
   const noGas =
-    (environment.inclusion === null && 'plain calls are in no block') ||
+    (environment.inclusion === null && NO_BLOCKS) ||
     (!statesGas(blocks) && 'eth_getBlockByNumber: gasUsed is not there');
   return {
     askedPerSecond: dueRate(window.scheduled),

@@ -106,7 +106,8 @@ export function checkThresholds(thresholds, run) {
 /** @param {Threshold} threshold of the audit @param {RunFile} run @returns {ThresholdResult} */
 function checkResult(threshold, run) {
   const value = auditResult(run);
-  if (value === null) return { ...threshold, value, passed: false, why: run.unmeasured['/audit'] };
+  if (value === null)
+    return { ...threshold, value, passed: false, why: run.unmeasured['/audit'] ?? 'there is no audit' };
   return { ...threshold, value, passed: (value === threshold.limit) === (threshold.operator === '=') };
 }
 

@@ -1,7 +1,7 @@
-import { backlog } from './growth.js';
+import { backlog, verifiedWhileDue } from './growth.js';
 import { Distribution } from './histogram.js';
 import { blockIntervalMs } from './blocks.js';
-import { STAGES, meanFullness, shownFigure } from './figures.js';
+import { STAGES, fullnessOf, shownFigure } from './figures.js';
 import { isPlain } from './sample.js';
 import { byCode, count as whole, counted, digits, milliseconds, partOf, percent, seconds, tenths } from '../text.js';
 
@@ -171,10 +171,10 @@ const ROWS = Object.freeze([
 /** @param {Row['when']} when @param {Row['evidence']} words @returns {Row} */
 function node(when, words) {
   // Operations that ended in the drain do not count.
-  const inWindow = (/** @type {Facts} */ { asked, run: { rates } }) =>
-    rates.verifiedPerSecond === null
-      ? ''
-      : `; ${digits(rates.verifiedPerSecond)} of ${digits(asked)} per second were verified in the window`;
+  const inWindow = (/** @type {Facts} */ { asked, run }) => {
+    const verified = verifiedWhileDue(run);
+    return verified === null ? '' : `; ${digits(verified)} of ${digits(asked)} per second were verified in the window`;
+  };
   return { name: 'node-bound', when, evidence: (f) => `${words(f)}${f.asked === null ? '' : inWindow(f)}` };
 }
 
@@ -281,6 +281,7 @@ export function inFlightNeeded({ rates: { askedPerSecond: asked }, latency: { fr
 function factsOf(run) {
   const { blocks, config, counts, environment, failures, latency, probes, rates, window } = run;
   const { gasLimit } = blocks;
+  const fullness = fullnessOf(blocks);
   const { inclusion } = environment;
   const intervalUs = 1000 * blockIntervalMs(blocks, window.durationMs);
   const roundTripUs = 1000 * (Number(environment.roundTripMs) || 0);
@@ -339,7 +340,7 @@ function factsOf(run) {
     submitUs: inclusion?.name === 'sync' ? 0 : (latency.stages.submit.meanUs ?? 0),
     // Without a gas limit nothing is known of the room in a block.
     isFull: blocks.count > 0 && Boolean(gasLimit) && (blocks.full ?? 0) >= 0.5 * blocks.count,
-    fullness: blocks.count === 0 || !gasLimit ? null : fullnessOf(blocks),
+    fullness: fullness === null ? null : fullness / 100,
     // Few blocks prove nothing. Fast ones may be produced on demand, so that their interval follows the load.
     blockUs: blocks.count >= 4 && intervalUs >= 50_000 ? intervalUs : Infinity,
     confirmations: Number(config.confirmations ?? 0),
@@ -361,12 +362,6 @@ function generatorCores({ probes, window }) {
 /** @param {Pick<RunFile, 'probes' | 'window'>} run @returns {number} share of the time for which the load waited for a CPU */
 export function waitedShareOf({ probes, window }) {
   return Math.min(1, (probes?.loop?.waitedUs ?? 0) / (1000 * window.durationMs));
-}
-
-/** Mean share of the gas limit of the blocks; older files have only that of the last block. @param {RunFile['blocks']} blocks */
-function fullnessOf(blocks) {
-  const percent = meanFullness(blocks);
-  return percent === null ? blocks.gasUsed / (blocks.count * Number(blocks.gasLimit)) : percent / 100;
 }
 
 /**

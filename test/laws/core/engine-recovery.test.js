@@ -108,7 +108,7 @@ it('a wallet whose operations all lack funds waits once', async () => {
   const run = await begun({ wallets: 1, inFlight: 4, refillBelowWei: 10n, fault: () => POOR });
   run.handlers.eth_getBalance = () => '0x9';
   await run.advance(90_000);
-  await run.engine.stop(run.clock.nowUs());
+  run.engine.stop(run.clock.nowUs());
   await run.clock.settle();
   const { unpaidMs = 0 } = (await run.generator()).pauses;
   assert.ok(unpaidMs > 80_000 && unpaidMs <= 90_000, `${unpaidMs}`);

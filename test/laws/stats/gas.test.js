@@ -87,7 +87,7 @@ describe('gas', () => {
     const environment = { ...runFileOf().environment, blockGasLimit: null };
     const unmeasured = { '/environment/blockGasLimit': 'the chain states none' };
     const run = { ...runFileOf(), environment, unmeasured, blocks: totalsOf(unlimited) };
-    assert.equal(/** @type {any} */ (figureOf('fullness')?.read(run)).why, 'the chain states none');
+    assert.equal(/** @type {any} */ (figureOf('fullness'))?.read(run).why, 'the chain states none');
     const block = { number: 1, hash: '0x1', timestampS: 1, gasUsed: 1, gasLimit: null, transactions: [] };
     assert.equal(describeBlock(/** @type {any} */ (block), 0, 0).gasLimit, 0, 'a missing one as well');
     // Of some of the blocks it is known.

@@ -516,6 +516,9 @@ describe('judge()', () => {
       rateNotHeld(openRun({ achieved: 400, dropped: 1000 })) ?? '',
       /20 % short; 1,000 of 5,000 were dropped/,
     );
+    // A part of the window was a pause: what was verified is of the same time as what was asked for.
+    const paused = { ...slow, pace: paceOf({ pausedMs: 3750 }) };
+    assert.match(rateNotHeld(paused) ?? '', /^THE RATE WAS NOT HELD: 400 of 500 operations per second, 20 % short/);
     assert.equal(rateNotHeld(closedRun()), null);
   });
 
