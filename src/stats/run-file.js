@@ -238,27 +238,19 @@ function derivedMembers(parts) {
   const derived = {
     rates: ratesOf(parts, blocks),
     byStage: byStage(parts),
-    blocks: blocksOf(blocks, parts),
+    blocks: blocksOf(blocks),
     probes: load.length === 0 ? unknown('the window was over before its first report') : probesOf(load),
     generator: generatorOf(parts.generator, verified),
   };
   return asMembers(derived);
 }
 
-const NO_BLOCKS = 'plain calls are in no block';
-
-/** @param {BlockTotals} blocks @param {Pick<RunParts, 'environment'>} parts @returns {WithUnknown<BlockTotals>} */
-function blocksOf(blocks, { environment }) {
-  const none = environment.inclusion === null ? NO_BLOCKS : 'no block was seen in the window';
-  const noTime = blocks.count === 0 ? none : 'eth_getBlockByNumber: timestamp is not there';
-  return {
-    ...blocks,
-    firstNumber: orUnknown(blocks.firstNumber, none),
-    lastNumber: orUnknown(blocks.lastNumber, none),
-    gasLimit: orUnknown(blocks.gasLimit, none),
-    skewMinMs: orUnknown(blocks.skewMinMs, noTime),
-    skewMaxMs: orUnknown(blocks.skewMaxMs, noTime),
-  };
+/** A count of 0 explains what is null beside it. @param {BlockTotals} blocks @returns {WithUnknown<BlockTotals>} */
+function blocksOf(blocks) {
+  const { count, skewMinMs, skewMaxMs } = blocks;
+  if (count === 0) return blocks;
+  const why = 'eth_getBlockByNumber: timestamp is not there';
+  return { ...blocks, skewMinMs: orUnknown(skewMinMs, why), skewMaxMs: orUnknown(skewMaxMs, why) };
 }
 
 /** @param {RunParts['generator']} generator @param {number} verified in the window @returns {WithUnknown<GeneratorFacts>} */
@@ -294,7 +286,7 @@ function ratesOf(parts, blocks) {
   const noBlock = durationUs === 0 ? NO_LENGTH : `the window has no block${between}`;
   const spreadRate = (/** @type {number} */ amount) => ratio(1e6 * amount, ratesUs, noBlock);
   const noGas =
-    (environment.inclusion === null && NO_BLOCKS) ||
+    (environment.inclusion === null && 'plain calls are in no block') ||
     (!statesGas(blocks) && 'eth_getBlockByNumber: gasUsed is not there');
   return {
     askedPerSecond: dueRate(window.scheduled),
