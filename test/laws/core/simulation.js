@@ -350,6 +350,7 @@ export function simulate({
     mine,
     see,
     mined,
+    watched,
     workload,
     pool,
     count,

@@ -183,6 +183,24 @@ describe('the finality levels', () => {
   });
 });
 
+it('an operation has reached its block before that has its confirmations, also if it leaves the chain then', async () => {
+  const run = chainWithRungs({ wallets: 1, isLost: () => false, rungs: ['accepted', 'latest'], txTimeoutMs: 5000 });
+  run.start();
+  await run.settle();
+  await run.advance(BLOCK_MS);
+  const number = run.mine();
+  const [hash] = run.mined.keys();
+  run.watched.get(hash)?.setBlock?.({ number, seenAtUs: run.clock.nowUs() });
+  await run.advance(2 * BLOCK_MS);
+  run.notice(run.remove(1, false), [hash]);
+  run.lost.add(hash);
+  await run.advance(6000);
+  const { ladder, found } = await run.finish({ mines: false });
+  assert.deepEqual(timesOf(ladder.latest), [BLOCK_MS, BLOCK_MS, 1, 0]);
+  const { reorged, unknown } = found.rungs.latest.broken;
+  assert.equal(reorged + unknown, 1, 'it may be broken');
+});
+
 describe('the tracker', () => {
   /** @param {Record<string, (...params: any[]) => any>} handlers @param {number} [mostWaiting] */
   const trackerOf = (handlers, mostWaiting) => {
