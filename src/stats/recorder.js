@@ -159,11 +159,10 @@ export class Recorder {
     const windowShare = this.#spread(sample, stats);
     // As for the failures of all operations, the interval decides.
     const isEarly = stats.startUs < this.startUs;
-    if (name !== null) this.#addToGroup(this.#groupOf(stats.byName, name), sample, { windowShare, isEarly });
-    if (endpoint !== null)
-      this.#addToGroup((stats.byEndpoint[endpoint] ??= newGroup()), sample, { windowShare, isEarly });
+    if (name !== null) this.#addToGroup(this.#groupOf(stats.byName, name), sample, windowShare, isEarly);
+    if (endpoint !== null) this.#addToGroup((stats.byEndpoint[endpoint] ??= newGroup()), sample, windowShare, isEarly);
     if (this.#stageEndsUs.length > 0 && this.isInWindow(sample.intendedAtUs))
-      this.#addToGroup(this.#stageOf(stats, sample.intendedAtUs), sample, { windowShare: 0, isEarly });
+      this.#addToGroup(this.#stageOf(stats, sample.intendedAtUs), sample, 0, isEarly);
   }
 
   /** Counts an operation in the throughput. @param {Sample} sample @param {Stats} stats @returns {number} share in the window, if it was verified */
@@ -245,9 +244,10 @@ export class Recorder {
   /**
    * @param {GroupFigures} group
    * @param {Sample} sample
-   * @param {{windowShare: number, isEarly: boolean}} place share in the window, and whether it ended in the warm-up
+   * @param {number} windowShare
+   * @param {boolean} isEarly whether it ended in the warm-up
    */
-  #addToGroup(group, sample, { windowShare, isEarly }) {
+  #addToGroup(group, sample, windowShare, isEarly) {
     const { outcome, code, gasUsed } = sample;
     group.counts[OUTCOME_COUNT[outcome]] += 1;
     if (isEarly && outcome === 'failed') group.failedInWarmUp += 1;
