@@ -190,10 +190,11 @@ export class Recorder {
   }
 
   /** @param {Sample} sample @param {Stats} stats */
-  #countInWindow({ acceptedAtUs, includedAtUs, endedAtUs, outcome, gasUsed }, { window, gas }) {
+  #countInWindow({ acceptedAtUs, includedAtUs, outcome, gasUsed }, { window, gas, startUs }) {
     if (acceptedAtUs !== null && this.isInWindow(acceptedAtUs)) window.accepted += 1;
     if (includedAtUs !== null && this.isInWindow(includedAtUs)) window.included += 1;
-    if (!this.isInWindow(endedAtUs) || outcome === 'abandoned') return;
+    // The interval decides, so that the rows add up: a call that is compared may be reported after the window.
+    if (startUs < this.startUs || startUs >= this.endUs || outcome === 'abandoned') return;
     window[OUTCOME_COUNT[outcome]] += 1;
     if (outcome === 'verified' && gasUsed !== null) addGas(gas, gasUsed);
   }

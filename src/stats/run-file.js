@@ -231,9 +231,8 @@ const NOT_ENDED = Object.freeze(
 /** Members that may be unknown, with the reasons. @param {RunParts} parts */
 function derivedMembers(parts) {
   const load = parts.intervals.filter(({ phase }) => phase === 'load');
-  // While a run goes on, CPU time is known up to the last report. A call that is compared may be reported after the window.
-  const reported = load.reduce((all, { counts }) => all + counts.verified, 0);
-  const verified = parts.end === 'running' ? reported : parts.stats.window.verified;
+  // CPU time is known up to the last report.
+  const verified = load.reduce((all, { counts }) => all + counts.verified, 0);
   const blocks = load.reduce((all, interval) => addBlocks(all, interval.blocks), noBlocks());
   /** @type {WithUnknown<Pick<RunFile, 'rates' | 'byStage' | 'blocks' | 'probes' | 'generator'>>} */
   const derived = {

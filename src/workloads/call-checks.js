@@ -188,7 +188,8 @@ const NOT_THERE = /not found|unknown block|unknown header|missing|not available|
 
 /**
  * Compares the answers of two endpoints, outside of the latency. Either of them may be behind: what one of them lacks is
- * asked for again, and only an endpoint that has reached the head of the other differs from it.
+ * asked for again, and only an endpoint that has reached the head of the other differs from it. Between two answers there
+ * may be a reorg: they differ if they still do when both are asked again.
  */
 export class Reference {
   #rpcs;
@@ -205,16 +206,25 @@ export class Reference {
     const replies = { first: /** @type {Reply} */ ({ value: answer, words: null }), other: NO_REPLY };
     /** Its head when the other one lacked something. @type {number | null} */
     let head = null;
+    /** How they differed before both were asked again. @type {string | null} */
+    let before = null;
     replies.other = await this.#call('other', method, params);
     for (let tries = 1; ; tries += 1) {
       const { first, other } = replies;
       const ofFirst = first.words === null ? null : `${this.#rpcs.first.display} now says ${first.words}`;
       const difference = ofFirst ?? other.words ?? differenceOf(other.value, first.value);
-      if (difference === null) return null;
+      if (difference === null && before === null) return null;
+      if (difference === null) throw unchecked(`${name}: the answers have changed, as after a reorg (${before})`);
       const late = lacks(first) === lacks(other) ? null : lacks(first) ? 'first' : 'other';
-      if (late === null) throw this.#difference(name, difference);
+      if (late === null && before !== null) throw this.#difference(name, difference);
+      if (late === null) {
+        before = difference;
+        replies.first = await this.#call('first', method, params);
+        replies.other = await this.#call('other', method, params);
+        continue;
+      }
       head ??= await this.#headOf(late === 'first' ? 'other' : 'first');
-      if (tries === TRIES) throw await this.#lateOrDifferent(late, head, { name, difference });
+      if (tries >= TRIES) throw await this.#lateOrDifferent(late, head, { name, difference });
       await this.#clock.sleep(PAUSE_MS);
       replies[late] = await this.#call(late, method, params);
     }
@@ -224,8 +234,7 @@ export class Reference {
   async #lateOrDifferent(late, head, { name, difference }) {
     const own = await this.#headOf(late);
     if (own >= head) return this.#difference(name, difference);
-    const words = `${name}: ${this.#rpcs[late].display} is behind and does not have it yet (${difference})`;
-    return new CheckError(`not checked: ${words}`, 'check_unavailable');
+    return unchecked(`${name}: ${this.#rpcs[late].display} is behind and does not have it yet (${difference})`);
   }
 
   /** @param {string} name @param {string} difference */
@@ -254,8 +263,12 @@ const NO_REPLY = Object.freeze({ value: null, words: null });
 
 /** @param {unknown} error @returns {never} */
 function notChecked(error) {
-  if (error instanceof StressError) throw new CheckError(`not checked: ${error.message}`, 'check_unavailable');
-  throw error;
+  throw error instanceof StressError ? unchecked(error.message) : error;
+}
+
+/** @param {string} why */
+function unchecked(why) {
+  return new CheckError(`not checked: ${why}`, 'check_unavailable');
 }
 
 /** Whether it is what an endpoint says that does not have a block yet. @param {Reply} reply */

@@ -196,7 +196,7 @@ describe('a second endpoint', () => {
   /**
    * @param {Array<unknown>} answers one after the other; an error is thrown
    * @param {{heads?: [number, number], ours?: unknown[]}} [options] heads: of the first endpoint and of the other; ours: further
-   *   answers of the first one
+   *   answers of the first one; default: that which it gave
    */
   function referenceOf(answers, { heads = [9, 9], ours: again = [] } = {}) {
     const clock = createFakeClock();
@@ -209,6 +209,7 @@ describe('a second endpoint', () => {
       fakeRpc({ a: nextOf(list), eth_blockNumber: () => `0x${heads[i].toString(16)}` }),
     );
     const compared = (/** @type {unknown} */ ours) => {
+      if (again.length === 0) again.push(ours);
       const promise = new Reference({ first, other: rpc, clock }).compare(CALL, ours);
       promise.catch(() => {});
       return { promise, after: async (/** @type {number} */ ms) => (await clock.advance(ms), promise) };
@@ -218,12 +219,20 @@ describe('a second endpoint', () => {
 
   it('that answers the same is content, and one that does not is a failure with the place', async () => {
     assert.equal(await referenceOf([{ a: [1], b: 2 }]).compared({ b: 2, a: [1] }).promise, null);
-    const { compared, first } = referenceOf([{ a: [2] }]);
+    const { compared, first, rpc } = referenceOf([{ a: [2] }]);
     await assert.rejects(compared({ a: [1] }).promise, {
       code: 'check_failed',
       message: 'block: http://fake answers differently: $.a.0 is 2 instead of 1',
     });
-    assert.equal(first.count(), 0);
+    assert.deepEqual([first.count('a'), rpc.count('a')], [1, 2], 'both are asked again');
+  });
+
+  it('answers that differ once, as around a reorg, are no difference and no equal ones', async () => {
+    const { compared } = referenceOf([{ a: 2 }], { ours: [{ a: 2 }] });
+    await assert.rejects(compared({ a: 1 }).promise, {
+      code: 'check_unavailable',
+      message: 'not checked: block: the answers have changed, as after a reorg ($.a is 2 instead of 1)',
+    });
   });
 
   it('that is a block behind is asked again, and not for ever', async () => {
@@ -243,6 +252,9 @@ describe('a second endpoint', () => {
     }
     const odd = referenceOf([{ a: 1 }], { ours: [{ a: 2 }] });
     await assert.rejects(odd.compared(null).after(2000), { message: /\$\.a is 1 instead of 2$/ });
+    // It does not end with the time for one that is behind.
+    const both = referenceOf([{ a: 1 }, null], { ours: [{ a: 2 }], heads: [9, 8] });
+    await assert.rejects(both.compared({ a: 2 }).after(10_000), { message: /is behind and does not have it yet/ });
   });
 
   it('what an endpoint still lacks is a difference only if it has reached the head of the other', async () => {
