@@ -9,7 +9,7 @@
 import { call } from '../nodes/build.js';
 import { startAvalanche } from '../nodes/avalanche.js';
 import { startGeth } from '../nodes/geth.js';
-import { figureOf } from '../../src/stats/figures.js';
+import { shownFigure } from '../../src/stats/figures.js';
 import { startAnvil } from './anvil.js';
 import { interleave, median, publish, readOptions, runOurs } from './lib.js';
 
@@ -91,7 +91,7 @@ async function measureAll(node) {
 
 /** @param {string} name @param {number} [factor] @returns {(result: OurFigures) => number} */
 function figure(name, factor = 1) {
-  return ({ run }) => factor * (figureOf(name)?.read(/** @type {any} */ (run)) ?? NaN);
+  return ({ run }) => factor * (shownFigure(name, /** @type {any} */ (run)) ?? NaN);
 }
 
 /** @param {string} url @param {OurFigures['run']['blocks']} blocks */

@@ -515,6 +515,8 @@ export type Reorg = {
 /** An object instead of a callback, because there is one for each operation in flight. */
 export type Watcher = {
   setInclusion: (hash: string, inclusion: Inclusion) => void;
+  /** its block was read, and it waits for its confirmations */
+  setBlock?: (block: { number: number; seenAtUs: number }) => void;
   startedAtUs?: number;
 };
 

@@ -467,8 +467,10 @@ export type Sample = {
   acceptedAtUs: number | null;
   /** when a submission was answered with the receipt (--inclusion sync) */
   receiptAtUs: number | null;
-  /** block read; not before acceptedAtUs */
+  /** block read, with its confirmations; not before acceptedAtUs */
   includedAtUs: number | null;
+  /** block read, whatever its confirmations; not before acceptedAtUs */
+  blockSeenAtUs: number | null;
   /** when the read was sent that found the effect; null without one */
   visibleAtUs: number | null;
   /** effect read back, or given up */
@@ -681,6 +683,7 @@ export type GroupFigures = {
   counts: OutcomeCounts;
   /** operations verified, as far as the throughput counts them in the window; of a stage, in its time */
   windowVerified: number;
+  failedInWarmUp: number;
   gas: GasOfOperations;
   /** latency of the verified ones */
   sumUs: number;

@@ -83,8 +83,9 @@ export type EndpointFigures = {
   /** operations whose last submission went to this endpoint */
   group: GroupJson;
   tps: number | null;
-  outages: number;
-  awayMs: number;
+  /** null: files of older versions do not tell */
+  outages: number | null;
+  awayMs: number | null;
 };
 
 /**
@@ -110,19 +111,32 @@ export type Figure = {
   label?: string;
   /** default: lower */
   better?: 'higher';
-  read: (run: RunFile) => number | null;
-  /** bounds of a figure with censored operations */
-  bounds?: (run: RunFile) => CensoredBounds;
+  read: (run: RunFile) => number | Unknown;
+  /** bounds of a figure with censored operations, or of a count with checks that could not be made */
+  bounds?: (run: RunFile) => FigureBounds | Unknown;
   /** whether censored operations count in thresholds only */
   isOfVerified?: boolean;
   /** count that a limit in percent refers to */
   whole?: string;
   ofCall?: string;
-  /** member of the run file that is the figure, or that has the reason why it is null */
-  pointer?: string;
-  /** a reason of its own */
-  why?: (run: RunFile) => string | undefined;
 };
+
+/** What stands in place of a figure that is not known (stats/unknown.js). */
+export type Unknown = { readonly why: string; readonly isUnknown: true };
+
+/** A part of a run file before it is written: a member that may be null is known, or it is unknown. */
+export type WithUnknown<T> =
+  | (null extends T ? Unknown : never)
+  | (T extends readonly (infer U)[] ? WithUnknown<U>[] : T extends object ? { [K in keyof T]: WithUnknown<T[K]> } : T);
+
+/** The same as it is written: null in place of what is unknown. */
+export type Written<T> = T extends Unknown
+  ? null
+  : T extends readonly (infer U)[]
+    ? Written<U>[]
+    : T extends object
+      ? { [K in keyof T]: Written<T[K]> }
+      : T;
 
 /**
  * Censored values are known to be at least the time waited; they may be infinite. us: with censored values as the time
@@ -130,5 +144,5 @@ export type Figure = {
  */
 export type Bounds = { us: number | null; atMostUs: number };
 
-/** censored: number of censored operations */
-export type CensoredBounds = Bounds & { censored: number };
+/** A figure and its upper bound; censored: number of censored operations, or of checks that could not be made. */
+export type FigureBounds = { value: number; atMost: number; censored: number };

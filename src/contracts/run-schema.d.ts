@@ -121,7 +121,16 @@ export type RunFile = {
   /** With --pool-target or --max-base-fee: how the load was held back in the window. */
   pace?: PaceFacts;
   /** With --refill-below: what the funder paid to wallets during the load, by receipts. */
-  refills?: { transactions: number; payments: number; valueWei: string; gasWei: string };
+  refills?: {
+    /** Of the funder; null, like the others, where the thread that pays did not end. */
+    transactions: number | null;
+    /** To a wallet; a transaction makes many. */
+    payments: number | null;
+    /** What the wallets got, in wei: it is not spent. */
+    valueWei: string | null;
+    /** What the gas of the transactions cost, in wei: a part of spentWei. */
+    gasWei: string | null;
+  };
   /** Fees, in wei; what moves between wallets of the run is not spent, and value that transactions of a workload send away is not counted. */
   spending: Spending;
   /** What limited the run; null: no operation was due in the window, or the run has not ended. */
@@ -378,6 +387,8 @@ export type GroupJson = {
   counts: OutcomeCounts;
   /** Verified operations of the window, spread like rates.verifiedPerSecond: no whole number. */
   windowVerified: number;
+  /** Those of counts.failed that failed in the warm-up: figures of failures leave them out. */
+  failedInWarmUp?: number;
   gas?: GasOfOperations;
   /** Of the whole run, by code. */
   failures: Record<string, number>;
@@ -664,7 +675,7 @@ export type BatchFacts = { limit: number; largest: number; refused: number; why:
 export type Outage = { fromMs: number; toMs?: number; words: string };
 
 /** What operations waited for before they were sent, or sent again: all operations together, of the whole run. */
-export type Pauses = { limitAnswers: number; limitedMs: number; unansweredMs: number };
+export type Pauses = { limitAnswers: number; limitedMs: number; unansweredMs: number; unpaidMs?: number };
 
 /** With --nonce-order, --duplicate-share or --replace-share: what was sent on purpose, of the whole run. */
 export type StormFacts = {
@@ -680,6 +691,18 @@ export type StormFacts = {
   firstIncluded: number;
   /** The replacement is. */
   replacementIncluded: number;
+  /** Those of duplicatesRefused without an answer: the node may have them. */
+  duplicatesUnanswered?: number;
+  /** Those of replacementsRefused without an answer: the node may have them. */
+  replacementsUnanswered?: number;
+  /** Not sent, because the fee could not be raised within --max-fee and --max-spend. */
+  replacementsTooDear?: number;
+  /** Not sent, because the transaction was in a block, or its operation had ended. */
+  replacementsTooLate?: number;
+  /** With --nonce-order: transactions that were sent after all lower nonces of their wallet. */
+  inOrder?: number;
+  /** With --nonce-order: transactions that were sent before a lower nonce of their wallet. */
+  outOfOrder?: number;
 };
 
 export type AuditReport = {
@@ -774,7 +797,9 @@ export type Consistency = {
   requests: number;
   /** Checks made, by kind. */
   checks: Record<string, number>;
-  /** Kinds of checks that an endpoint does not allow or that had nothing to compare, and why. */
+  /** Answers that could not be judged, by kind of check: what would have proved a contradiction, or excluded it, was not answered, or the answer had another form. Each of them may be a contradiction. */
+  undecided?: Record<string, number>;
+  /** Kinds of checks that an endpoint does not allow, that had nothing to compare, or that were interrupted, and why. */
   off: Record<string, string>;
   /** Proven contradictions, by code. */
   violations: Record<string, { count: number; examples: Array<Violation> }>;
@@ -834,9 +859,9 @@ export type ThresholdResult = {
   unit: 'us' | 'perSecond' | 'count' | 'percent' | 'bytes' | 'gas' | 'gasPerSecond' | 'result';
   /** What was measured; null when it was not, and then it did not pass. */
   value: number | null | AuditResult;
-  /** Only where value is a lower bound, because operations are censored: it may be as large as this; null: infinite. Upper limits are compared with this. */
+  /** Only where value is a lower bound, because operations are censored, or checks could not be made: it may be as large as this; null: infinite. Upper limits are compared with this. */
   atMost?: number | null;
-  /** With atMost: how many operations are censored. */
+  /** With atMost: how many operations are censored, or how many checks could not be made. */
   censored?: number;
   passed: boolean;
   /** Why there is no value. */

@@ -13,7 +13,7 @@ import { Load, NO_TRAFFIC } from './load.js';
 /**
  * @import { Rpc, ThreadStats } from '../contracts/chain.d.ts'
  * @import { Config, RunContext } from '../contracts/load.d.ts'
- * @import { AuditReport, InstanceFacts, RunEnvironment, RunFile, RunParts, StartFacts, Verdict } from '../contracts/run-file.d.ts'
+ * @import { AuditReport, InstanceFacts, IntervalRow, RunEnvironment, RunFile, RunParts, StartFacts, Verdict } from '../contracts/run-file.d.ts'
  * @import { StressError } from '../errors.js'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { Health } from '../chain/endpoint-health.js'
@@ -72,8 +72,6 @@ export function describeRun(
   /** @type {Record<string, string>} */
   const unmeasured = {
     ...(report === null ? { '/audit': audited.reason } : {}),
-    ...(traffic.batches.why === null ? { '/generator/batches/why': 'no batch was refused' } : {}),
-    ...(traffic.submissionBatches?.why === null ? { '/generator/submissionBatches/why': 'no batch was refused' } : {}),
     ...missingFacts(prepared),
     ...observed.unmeasured,
     ...spending.unmeasured,
@@ -94,7 +92,7 @@ export function describeRun(
     periodUs: throughput.periodUs,
     series: throughput.series,
     inWindow: throughput.inWindow,
-    intervals,
+    intervals: ended.end === 'running' ? untilKnown(intervals, (throughput.endUs - loadStartUs) / 1000) : intervals,
     windowStartedAtMs,
     failureWords,
     reorgs,
@@ -117,6 +115,13 @@ export function describeRun(
     spending: spending.facts,
     unmeasured,
   });
+}
+
+/** While a run goes on nothing is known of what the next block has. @param {IntervalRow[]} intervals @param {number} knownMs @returns {IntervalRow[]} */
+function untilKnown(intervals, knownMs) {
+  return intervals.map(({ perSecond, ...row }) =>
+    row.endMs > knownMs ? { ...row, tps: null } : { ...row, ...(perSecond && { perSecond }) },
+  );
 }
 
 /** @param {Parts} prepared @returns {Record<string, string>} why figures are null, by JSON pointer */

@@ -38,6 +38,8 @@ export class Operation {
   reservation = null;
   /** @type {Inclusion | null} */
   inclusion = null;
+  /** Its block, while it waits for confirmations, and afterwards. @type {{number: number, seenAtUs: number} | null} */
+  block = null;
   /** Stops its steps; nothing is written to its sample any more. */
   isCancelled = false;
   /** The last error. @type {Error | null} */
@@ -83,6 +85,7 @@ export class Operation {
       acceptedAtUs: null,
       receiptAtUs: null,
       includedAtUs: null,
+      blockSeenAtUs: null,
       visibleAtUs: null,
       endedAtUs: null,
       blockNumber: null,
@@ -136,9 +139,16 @@ export class Operation {
     this.#onIncluded = null;
   }
 
+  /** Called by the detector at once: with --confirmations the inclusion comes later. @param {{number: number, seenAtUs: number}} block */
+  setBlock(block) {
+    this.block = block;
+  }
+
   /** Its block was reorged: waits for the next inclusion. */
   orphaned() {
-    if (this.inclusion?.sighting) this.inclusion.sighting.open -= 1;
+    this.block = null;
+    if (this.inclusion === null) return;
+    if (this.inclusion.sighting) this.inclusion.sighting.open -= 1;
     this.inclusion = null;
     this.#watchAll();
     this.wake();
@@ -199,6 +209,9 @@ export class Operation {
     sample.code = code;
     sample.endedAtUs = endedAtUs;
     // Inclusion is never before acceptance. Without an accepted submission only the audit decides.
+    const block = this.block ?? this.inclusion;
+    if (block !== null && sample.acceptedAtUs !== null)
+      sample.blockSeenAtUs = Math.max(block.seenAtUs, sample.acceptedAtUs);
     if (this.inclusion !== null && sample.acceptedAtUs !== null) {
       const { number, seenAtUs, sighting = null } = this.inclusion;
       sample.includedAtUs = Math.max(seenAtUs, sample.acceptedAtUs);

@@ -243,13 +243,22 @@ export class TransactionRecovery extends Recovery {
 
   /** No operation of the wallet waits meanwhile, so this is in no latency. @param {Account} account */
   async #untilRefilled(account) {
-    const { clock, rpc, refillWei } = this.#tools;
+    const { clock, rpc, refillWei, retryPolicy } = this.#tools;
     const { unpaid, halted } = this.driver;
     const [leastMs, mostMs] = REFILL_PAUSE_MS;
     this.#unpaidUs = clock.nowUs();
-    if (this.driver.seatOf(account).left > 0) unpaid.add(account);
+    // Of several operations of a wallet one waits for it.
+    const isFirst = this.driver.seatOf(account).left > 0 && !unpaid.has(account);
+    if (isFirst) unpaid.add(account);
+    let sinceUs = clock.nowUs();
+    const noteWait = () => {
+      const nowUs = clock.nowUs();
+      if (isFirst) retryPolicy.pauses.unpaidMs += (nowUs - sinceUs) / 1000;
+      sinceUs = nowUs;
+    };
     for (let pauseMs = leastMs; ; pauseMs = Math.min(2 * pauseMs, mostMs)) {
       await clock.sleep(pauseMs, halted);
+      noteWait();
       if (halted.aborted) return;
       const balanceWei = await gather(rpc, balanceOf(account.wallet.address, 'latest'), 'resolve').catch(() => null);
       if (balanceWei === null) continue;
@@ -375,11 +384,11 @@ export class TransactionRecovery extends Recovery {
         return { ...identityOf(operation), blockNumber: lostBlock, seenAtUs: null };
       }),
       ...touched.flatMap((operation) => {
-        const { number = null, seenAtUs = 0 } = operation.inclusion ?? {};
+        const { number = null, seenAtUs = 0 } = operation.block ?? operation.inclusion ?? {};
         return number === null ? [] : { ...identityOf(operation), blockNumber: number, seenAtUs };
       }),
     ]);
-    for (const operation of touched) if (operation.inclusion !== null) operation.orphaned();
+    for (const operation of touched) operation.orphaned();
     this.#resubmitOrphans(orphans);
     const resubmitted = new Set(orphans.map(({ operation }) => operation.account));
     for (const account of new Set(touched.map((operation) => operation.account))) {

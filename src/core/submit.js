@@ -246,8 +246,8 @@ const MAX_RETRY_AFTER_MS = 60_000;
 
 /** The Retry-After pause (RFC 9110) of all submissions, and how often and how long this thread waited. */
 export class RetryPolicy {
-  /** @type {Pauses} */
-  pauses = { limitAnswers: 0, limitedMs: 0, unansweredMs: 0 };
+  /** @type {Required<Pauses>} */
+  pauses = { limitAnswers: 0, limitedMs: 0, unansweredMs: 0, unpaidMs: 0 };
   readBackRetries = 0;
   /** A block of which the endpoint serves no effects for long; null after each report. @type {number | null} */
   unreadBlock = null;

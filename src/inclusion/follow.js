@@ -322,7 +322,7 @@ export class ChainFollower {
   /** @param {BlockWithHashes} block the next one to read @param {number} seenAtUs @returns {Block} */
   #take(block, seenAtUs) {
     const { number } = block;
-    const found = this.#takeListed(block);
+    const found = this.#takeListed(block, seenAtUs);
     const described = describeBlock(block, seenAtUs, found.length);
     this.#done = number;
     this.#lastHash = block.hash;
@@ -334,14 +334,16 @@ export class ChainFollower {
     return described;
   }
 
-  /** Removes the transactions of a block from the watched ones. @param {BlockWithHashes} block */
-  #takeListed(block) {
+  /** Removes the transactions of a block from the watched ones. @param {BlockWithHashes} block @param {number} seenAtUs */
+  #takeListed(block, seenAtUs) {
+    const isUnconfirmed = (this.#options.confirmations ?? 0) > 0;
     /** @type {Match[]} */
     const found = [];
     for (const hash of block.transactions) {
       const watcher = this.#watched.get(hash);
       if (watcher === undefined) continue;
       this.#watched.delete(hash);
+      if (isUnconfirmed) watcher.setBlock?.({ number: block.number, seenAtUs });
       found.push({ hash, blockNumber: block.number, blockHash: block.hash, watcher });
     }
     return found;

@@ -1,4 +1,5 @@
 import { ask, receiptsAt } from '../chain/answers.js';
+import { asMembers, orUnknown } from '../stats/unknown.js';
 import { digits } from '../text.js';
 
 /**
@@ -137,10 +138,13 @@ class RunGas {
 
   /** @returns {ReturnType<RunObserver['describe']>} */
   describe() {
-    const members = { ...(this.#gas && { gas: this.#gas }), ...(this.rate && { gasRate: this.rate.facts }) };
-    if (this.rate === null || this.rate.facts.gasPerOperation !== null) return { members };
+    if (this.rate === null) return { members: { ...(this.#gas && { gas: this.#gas }) } };
+    const { facts } = this.rate;
     const why = 'no gas of an operation was known when the warm-up ended';
-    return { members, unmeasured: { '/gasRate/gasPerOperation': why } };
+    return asMembers({
+      ...(this.#gas && { gas: this.#gas }),
+      gasRate: { ...facts, gasPerOperation: orUnknown(facts.gasPerOperation, why) },
+    });
   }
 }
 

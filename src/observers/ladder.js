@@ -7,6 +7,7 @@ import { merge, zero } from '../stats/merge.js';
 import { FACTS, LEVEL } from '../stats/observed.js';
 import { STILL_RUNNING } from '../stats/run-file.js';
 import { isCensored } from '../stats/sample.js';
+import { asMembers, isUnknown, unknown } from '../stats/unknown.js';
 import { FlashblockFeed, checkFeed } from './flashblocks.js';
 
 /**
@@ -15,7 +16,7 @@ import { FlashblockFeed, checkFeed } from './flashblocks.js';
  *
  * @import { Rpc } from '../contracts/chain.d.ts'
  * @import { Config, LevelFigures, Observer, ObserverTools, OperationIdentity, RemovedOperation, RunObserver, Sample, TransactionStatus, Warn } from '../contracts/load.d.ts'
- * @import { BrokenPromises, RunFile, Rung } from '../contracts/run-file.d.ts'
+ * @import { BrokenPromises, RunFile, Rung, Unknown, WithUnknown } from '../contracts/run-file.d.ts'
  * @import { FeedAddress } from './flashblocks.js'
  * @import { ObserverRow } from './index.js'
  *
@@ -77,6 +78,8 @@ function keyOf({ walletIndex, nonce, startedAtUs }) {
 
 /** A tag that the node moves along the chain. An operation has reached it when the tag has reached its block. */
 class Tag {
+  /** When it was read for the last time. */
+  lookedAtUs = -Infinity;
   /** Its advances, ascending. @type {Array<{number: number, atUs: number}>} */
   #steps = [];
   /** Due times of operations, by the block that has to be reached. @type {Map<number, number[]>} */
@@ -204,6 +207,8 @@ export class Ladder {
   #reached = new Reached();
   /** Hashes of operations in flight that were seen before their block, and when. @type {Record<typeof BEFORE_BLOCK[number], Map<string, number>>} */
   #seen = { pending: new Map(), preconfirmed: new Map() };
+  /** When the pending block was asked for, of the latest ones that were answered. @type {number[]} */
+  #looks = [];
   /** @type {FlashblockFeed | null} */
   #feed = null;
   /** Levels that an operation in flight reached in a block that left the chain. @type {Map<string, Partial<Record<Rung, number>>>} */
@@ -254,36 +259,60 @@ export class Ladder {
 
   /** @param {Sample} sample */
   operation(sample) {
-    const { intendedAtUs, startedAtUs, acceptedAtUs, includedAtUs, endedAtUs, blockNumber } = sample;
     const key = keyOf(sample);
     const instants = this.#instantsOf(sample, key);
     for (const level of BEFORE_BLOCK) for (const hash of sample.hashes) this.#seen[level].delete(hash);
     // What the node has refused had reached nothing.
+    const { intendedAtUs, acceptedAtUs } = sample;
     if (!this.#tools.isInWindow(intendedAtUs) || (acceptedAtUs === null && !isCensored(sample))) return;
     for (const level of this.#levels) {
       const tag = this.#tags.find(({ name }) => name === level);
-      // An operation in a block is no longer seen before it.
-      const untilUs = BEFORE_BLOCK.some((one) => one === level) ? (includedAtUs ?? endedAtUs) : endedAtUs;
-      const atUs = instants[level];
-      if (tag !== undefined && atUs === undefined && includedAtUs !== null)
-        this.#wait(tag, { number: Number(blockNumber), dueUs: intendedAtUs, includedAtUs });
-      else if (level === 'preconfirmed' && atUs === undefined && startedAtUs < (this.#feed?.sinceUs ?? 0))
-        this.#figuresOf(level).notMeasured += 1; // the feed was lost meanwhile
-      else this.#record(level, (atUs ?? untilUs) - intendedAtUs, atUs !== undefined);
+      if (tag !== undefined && instants[level] === undefined) this.#followTo(tag, sample);
+      else this.#recordLevel(level, sample, instants[level]);
     }
     const reached = bitsOf(instants);
     if (reached > 0) this.#reached.add(key, reached, sample.outcome === 'verified');
   }
 
-  /** When it reached each level for the first time. @param {Pick<Sample, 'acceptedAtUs' | 'receiptAtUs' | 'includedAtUs' | 'hashes'>} operation @param {string} key @returns {Partial<Record<Rung, number>>} */
-  #instantsOf({ acceptedAtUs, receiptAtUs, includedAtUs, hashes }, key) {
+  /** @param {Rung} level @param {Sample} sample @param {number} [atUs] when it was reached */
+  #recordLevel(level, { intendedAtUs, startedAtUs, acceptedAtUs, blockSeenAtUs, endedAtUs }, atUs) {
+    if (atUs !== undefined) return this.#record(level, atUs - intendedAtUs, true);
+    // An operation in a block is no longer seen before it.
+    const untilUs = BEFORE_BLOCK.some((one) => one === level) ? (blockSeenAtUs ?? endedAtUs) : endedAtUs;
+    // The feed was away meanwhile, or nothing was looked at.
+    const isMissed =
+      (level === 'preconfirmed' && startedAtUs < (this.#feed?.sinceUs ?? 0)) ||
+      (level === 'pending' && !this.#hasLooked(acceptedAtUs ?? startedAtUs, untilUs));
+    if (isMissed) this.#figuresOf(level).notMeasured += 1;
+    else this.#record(level, untilUs - intendedAtUs, false);
+  }
+
+  /** Whether the pending block was read in a time. @param {number} fromUs @param {number} untilUs */
+  #hasLooked(fromUs, untilUs) {
+    return (this.#looks.findLast((atUs) => atUs <= untilUs) ?? -Infinity) >= fromUs;
+  }
+
+  /** Waits until the tag reaches the block of an operation. @param {Tag} tag @param {Sample} sample */
+  #followTo(tag, { intendedAtUs, blockSeenAtUs, blockNumber, endedAtUs }) {
+    if (blockSeenAtUs === null) return this.#record(tag.name, endedAtUs - intendedAtUs, false);
+    // It ended before its block had its confirmations.
+    if (blockNumber === null) return void (this.#figuresOf(tag.name).notMeasured += 1);
+    const atUs = tag.instantOf(blockNumber);
+    if (atUs !== null) return this.#record(tag.name, Math.max(atUs, blockSeenAtUs) - intendedAtUs, true);
+    if (this.#waiting >= this.#mostWaiting) return void (this.#figuresOf(tag.name).notMeasured += 1);
+    this.#waiting += 1;
+    tag.wait(blockNumber, intendedAtUs);
+  }
+
+  /** When it reached each level for the first time. @param {Pick<Sample, 'acceptedAtUs' | 'receiptAtUs' | 'blockSeenAtUs' | 'hashes'>} operation @param {string} key @returns {Partial<Record<Rung, number>>} */
+  #instantsOf({ acceptedAtUs, receiptAtUs, blockSeenAtUs, hashes }, key) {
     const early = this.#early.get(key);
     if (early !== undefined) this.#early.delete(key);
     return {
       ...(acceptedAtUs !== null && { accepted: acceptedAtUs }),
       ...(receiptAtUs !== null && { sync: receiptAtUs }),
       ...this.#seenOf(hashes),
-      ...(includedAtUs !== null && { latest: includedAtUs }),
+      ...(blockSeenAtUs !== null && { latest: blockSeenAtUs }),
       ...early,
     };
   }
@@ -348,23 +377,23 @@ export class Ladder {
     this.#stopping.abort();
     this.#feed?.close();
     await within(clock, LAST_READ_MS, this.#readLast(), () => {});
-    const atUs = clock.nowUs();
-    for (const tag of this.#tags) this.#recordAll(tag, tag.goBack(0), { atUs, isReached: false });
+    for (const tag of this.#tags) this.#endAll(tag, tag.goBack(0));
     this.#kept = this.#reached.toState();
+  }
+
+  /** What was not reached when the tag was read for the last time; later nothing is known. @param {Tag} tag @param {number[]} times when they were due */
+  #endAll(tag, times) {
+    const [known, others] = [true, false].map((isKnown) =>
+      times.filter((dueUs) => dueUs <= tag.lookedAtUs === isKnown),
+    );
+    this.#recordAll(tag, known, { atUs: tag.lookedAtUs, isReached: false });
+    this.#waiting -= others.length;
+    if (others.length > 0) this.#figuresOf(tag.name).notMeasured += others.length;
   }
 
   async #readLast() {
     await Promise.all([this.#following, this.#reading]);
     if (this.#tags.length > 0) await this.#readTags();
-  }
-
-  /** @param {Tag} tag @param {{number: number, dueUs: number, includedAtUs: number}} operation */
-  #wait(tag, { number, dueUs, includedAtUs }) {
-    const atUs = tag.instantOf(number);
-    if (atUs !== null) return this.#record(tag.name, Math.max(atUs, includedAtUs) - dueUs, true);
-    if (this.#waiting >= this.#mostWaiting) return void (this.#figuresOf(tag.name).notMeasured += 1);
-    this.#waiting += 1;
-    tag.wait(number, dueUs);
   }
 
   /** @param {Tag} tag @param {number[]} times when they were due @param {{atUs: number, isReached: boolean}} end */
@@ -395,9 +424,12 @@ export class Ladder {
 
   async #readPending() {
     const { rpc, clock } = this.#tools;
+    const askedAtUs = clock.nowUs();
     const { number, transactions } = await ask(rpc, PENDING_BLOCK, 'ladder');
     // It may be older than the block that was read meanwhile.
     if (transactions === null || (number !== null && number <= this.#newestBlock)) return;
+    this.#looks.push(askedAtUs);
+    if (this.#looks.length > KEPT) this.#looks.shift();
     this.#see('pending', transactions, clock.nowUs());
   }
 
@@ -407,11 +439,12 @@ export class Ladder {
       this.#isReadAgain = false;
       const answers = this.#tags.map(async (tag) => {
         const block = await gather(rpc, headerAt(tag.name), 'ladder');
-        if (block === null) return;
+        const atUs = clock.nowUs();
+        if (block === null) return void (tag.lookedAtUs = atUs);
         const { number, hash } = block;
         // A node on another fork has finalized nothing of the blocks that were read.
         if ((this.#hashes.get(number) ?? hash) !== hash) return;
-        const atUs = clock.nowUs();
+        tag.lookedAtUs = atUs;
         this.#recordAll(tag, tag.advance(number, atUs), { atUs, isReached: true });
       });
       await Promise.all(answers.map((answer) => answer.catch(ignoreAnswer)));
@@ -435,8 +468,8 @@ export class RunLadder {
   plan;
   #options;
   #reached = new Reached();
-  /** @type {BrokenPromises | {why: string}} */
-  #broken = { why: STILL_RUNNING };
+  /** @type {BrokenPromises | Unknown} */
+  #broken = unknown(STILL_RUNNING);
   /** Warnings before the load. @type {string[]} */
   #early = [];
   #warnOf = /** @type {Warn} */ ((_, words) => void this.#early.push(words));
@@ -473,10 +506,10 @@ export class RunLadder {
 
   /** @type {NonNullable<RunObserver['finish']>} */
   async finish({ rpc, noAudit, reorgs }) {
-    if (noAudit !== null) this.#broken = { why: `there is no audit: ${noAudit}` };
+    if (noAudit !== null) this.#broken = unknown(`there is no audit: ${noAudit}`);
     else if (reorgs.events.some(({ isComplete }) => !isComplete))
-      this.#broken = { why: 'a reorg removed blocks whose operations are no longer kept' };
-    else this.#broken = await this.#findBroken(rpc).catch((error) => ({ why: /** @type {Error} */ (error).message }));
+      this.#broken = unknown('a reorg removed blocks whose operations are no longer kept');
+    else this.#broken = await this.#findBroken(rpc).catch((error) => unknown(/** @type {Error} */ (error).message));
   }
 
   /**
@@ -510,23 +543,19 @@ export class RunLadder {
   /** @param {LadderFacts | undefined} facts of all threads @returns {ReturnType<RunObserver['describe']>} */
   describe(facts) {
     const { levels, lacks } = this.#options;
-    const unknown = { broken: null, restored: null };
-    const isKnown = !('why' in this.#broken);
-    const { rungs: byLevel, ...all } = 'why' in this.#broken ? { ...unknown, rungs: null } : this.#broken;
+    const broken = this.#broken;
+    const [ofAll, ofLevels] = isUnknown(broken)
+      ? [{ broken, restored: broken }, null]
+      : [{ broken: broken.broken, restored: broken.restored }, broken.rungs];
     const followed = levels.map((level) => {
       const { latency, censored, notMeasured } = facts?.levels[level] ?? zero(LEVEL);
       const counts = { reached: latency.count, notReached: censored.count, notMeasured };
       const both = new Distribution().add(latency).add(censored).toJSON();
-      return [level, { ...counts, latency: both, censored: censored.toJSON(), ...(byLevel?.[level] ?? unknown) }];
+      return [level, { ...counts, latency: both, censored: censored.toJSON(), ...(ofLevels?.[level] ?? ofAll) }];
     });
-    const off = Object.keys(lacks).map((level) => [level, null]);
-    /** @type {Record<string, string>} */
-    const unmeasured = Object.fromEntries(Object.entries(lacks).map(([level, why]) => [`/ladder/rungs/${level}`, why]));
-    for (const pointer of isKnown ? [] : ['', ...levels.map((level) => `/rungs/${level}`)])
-      for (const name of ['broken', 'restored'])
-        unmeasured[`/ladder${pointer}/${name}`] = /** @type {{why: string}} */ (this.#broken).why;
-    const ladder = /** @type {RunFile['ladder']} */ ({ ...all, rungs: Object.fromEntries([...followed, ...off]) });
-    return { members: { ladder }, unmeasured };
+    const off = Object.entries(lacks).map(([level, why]) => [level, unknown(why)]);
+    const ladder = { ...ofAll, rungs: Object.fromEntries([...followed, ...off]) };
+    return asMembers({ ladder: /** @type {WithUnknown<NonNullable<RunFile['ladder']>>} */ (ladder) });
   }
 }
 

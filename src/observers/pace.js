@@ -4,6 +4,7 @@ import { RpcError, UsageError } from '../errors.js';
 import { HeldTime } from '../stats/held-time.js';
 import { DEPTH } from '../stats/observed.js';
 import { merge } from '../stats/merge.js';
+import { asMembers, orUnknown, unknown } from '../stats/unknown.js';
 import { counted, digits } from '../text.js';
 
 /**
@@ -11,7 +12,7 @@ import { counted, digits } from '../text.js';
  * and at the base fee; the threads start, or hold back, operations (Driver.setPace).
  *
  * @import { Config, OpenOptions, Pace as PaceOfLoad, RunObserver } from '../contracts/load.d.ts'
- * @import { PaceFacts, PoolDepth } from '../contracts/run-file.d.ts'
+ * @import { PaceFacts, PoolDepth, WithUnknown } from '../contracts/run-file.d.ts'
  * @import { ObserverRow } from './index.js'
  */
 
@@ -140,20 +141,17 @@ class Pace {
   describe() {
     const { target, maxBaseFeeWei } = this.#options;
     const { pauses, pausedMs, depth } = this.#total;
-    /** @type {PaceFacts} */
+    const notGiven = '--pool-target was not given';
+    const noDepth = target === null ? notGiven : 'the node did not answer txpool_status in the window';
+    /** @type {WithUnknown<PaceFacts>} */
     const pace = {
-      poolTarget: target,
-      depth: depth.samples === 0 ? null : depth,
-      maxBaseFeeWei: maxBaseFeeWei === null ? null : String(maxBaseFeeWei),
+      poolTarget: orUnknown(target, notGiven),
+      depth: depth.samples === 0 ? unknown(noDepth) : depth,
+      maxBaseFeeWei: orUnknown(maxBaseFeeWei?.toString(), '--max-base-fee was not given'),
       pauses,
       pausedMs,
     };
-    /** @type {Record<string, string>} */
-    const unmeasured = {};
-    if (target === null) unmeasured['/pace/poolTarget'] = unmeasured['/pace/depth'] = '--pool-target was not given';
-    else if (pace.depth === null) unmeasured['/pace/depth'] = 'the node did not answer txpool_status in the window';
-    if (maxBaseFeeWei === null) unmeasured['/pace/maxBaseFeeWei'] = '--max-base-fee was not given';
-    return { members: { pace }, unmeasured };
+    return asMembers({ pace });
   }
 }
 

@@ -1,5 +1,5 @@
-import { statesGas } from '../stats/blocks.js';
 import { Distribution } from '../stats/histogram.js';
+import { statesGas } from '../stats/metrics.js';
 import { countedWords } from '../stats/sample.js';
 import { byCode, count, digits, hanging, printable, seconds, timeText } from '../text.js';
 import { boundedMs } from './format.js';

@@ -1,4 +1,5 @@
 import { OutputError } from '../errors.js';
+import { statesGas } from '../stats/metrics.js';
 import { BoundedFile } from './bounded-file.js';
 import { warnBy } from './log.js';
 import { stdout } from './streams.js';
@@ -126,8 +127,11 @@ export function createBlocksOutput(options) {
   return {
     ...file.members,
     begin: () => file.beginRows(),
-    block: ({ number, seenAtMs, timestampS, transactions, ours, gasUsed, gasLimit, hash }) =>
-      file.addRow([number, seenAtMs, timestampS, transactions, ours, gasUsed, gasLimit, hash]),
+    block: ({ number, seenAtMs, timestampS, transactions, ours, gasUsed, gasLimit, hash }) => {
+      // A chain that states neither has 0 in both.
+      const used = statesGas({ transactions, gasUsed }) ? gasUsed : null;
+      file.addRow([number, seenAtMs, timestampS, transactions, ours, used, gasLimit === 0 ? null : gasLimit, hash]);
+    },
   };
 }
 

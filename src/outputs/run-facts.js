@@ -1,10 +1,11 @@
 import { auditGaps, auditResult } from '../stats/audit-result.js';
 import { blockIntervalMs } from '../stats/blocks.js';
-import { LISTED_COUNTS, censoredOf, figureOf, nodeCpuPercent, socketWarnings } from '../stats/figures.js';
+import { LISTED_COUNTS, censoredOf, figureOf, shownFigure, socketWarnings } from '../stats/figures.js';
 import { cutShort, shortWindow } from '../stats/growth.js';
 import { isPlain } from '../stats/sample.js';
+import { isUnknown } from '../stats/unknown.js';
 import { LIMIT_WORDS } from '../stats/verdict.js';
-import { count, counted, digits, partOf, quantity, seconds, shellWord } from '../text.js';
+import { byCode, count, counted, digits, partOf, quantity, seconds, shellWord } from '../text.js';
 import { amount, boundedMs } from './format.js';
 import { auditWord } from './run-tables.js';
 import { tableOf } from './table.js';
@@ -109,7 +110,8 @@ export function conditionsTable(run) {
     ...labelled('machine', sockets === null ? [] : socketWarnings(sockets)),
     [
       'node',
-      node && `CPU ${quantity(nodeCpuPercent(run), '%')} of a core; peak memory ${quantity(node.rssBytes / 1e6, 'MB')}`,
+      node &&
+        `CPU ${quantity(shownFigure('node.cpu', run), '%')} of a core; peak memory ${quantity(node.rssBytes / 1e6, 'MB')}`,
     ],
   ];
   const said = rows.flatMap(([label, words]) => (words ? [[label, words]] : []));
@@ -120,9 +122,11 @@ export function conditionsTable(run) {
 function replayText(run) {
   const { requests, order, calls } = /** @type {any} */ (run.environment.workload);
   if (requests === undefined) return null;
-  const differences = figureOf('differences')?.read(run) ?? null;
+  const bounds = figureOf('differences')?.bounds?.(run) ?? null;
   const compared =
-    differences === null ? '' : `; ${counted(differences, 'difference')} from --check-rpc${differentText(run)}`;
+    bounds === null || isUnknown(bounds)
+      ? ''
+      : `; ${counted(bounds.value, 'difference')} from --check-rpc${differentText(run)}${bounds.censored === 0 ? '' : `, ${counted(bounds.censored, 'answer')} NOT COMPARED`}`;
   const passes = digits(run.counts.started / requests);
   const noun = passes === '1' ? 'pass' : 'passes';
   return `${counted(requests, 'request')} of ${calls} in ${order} order, ${passes} ${noun}${compared}`;
@@ -161,14 +165,12 @@ const GAS_FIGURES = ['gas', 'chain.gas', 'gas.op', 'fullness', 'fullness.p50', '
 
 /** @param {RunFile} run */
 function gasText(run) {
-  const [own, chain, perOperation, mean, p50, p90] = GAS_FIGURES.map((name) => figureOf(name)?.read(run) ?? null);
+  const [own, chain, perOperation, mean, p50, p90] = GAS_FIGURES.map((name) => shownFigure(name, run));
   if (run.blocks.count === 0 || chain === null) return null;
   const ours =
     own === null ? '' : `${quantity(own / 1e6, 'Mgas/s')} by this run, ${count(perOperation)} an operation; `;
   const full =
-    mean === null
-      ? ''
-      : `; blocks ${digits(mean)} % full on average, p50 ${digits(p50 ?? 0)} %, p90 ${digits(p90 ?? 0)} %`;
+    mean === null ? '' : `; blocks ${digits(mean)} % full on average, p50 ${digits(p50)} %, p90 ${digits(p90)} %`;
   return `${ours}${quantity(chain / 1e6, 'Mgas/s')} in all blocks${full}`;
 }
 
@@ -176,8 +178,10 @@ function gasText(run) {
 function feesText(run) {
   const { setUpWei, spentWei, leftWei = null, capWei } = run.spending;
   const [setUp, left, fees] = [setUpWei, leftWei, spentWei].map((wei) => (wei === null ? null : BigInt(wei)));
-  if ((fees ?? (setUp ?? 0n) + (left ?? 0n)) === 0n) return null;
-  const { refills } = run;
+  // Plain calls are not paid for.
+  if (setUp === null && fees === null && left === null) return null;
+  if ((fees ?? (setUp ?? 0n) + (left ?? 1n)) === 0n) return null;
+  const { refills, unmeasured } = run;
   const words = capWei === null ? [] : [`the limit is ${amount(BigInt(capWei))} (--max-spend)`];
   if (setUp !== null && setUp > 0n) words.push(`${amount(setUp)} for the set-up`);
   if (left !== null) {
@@ -185,11 +189,16 @@ function feesText(run) {
     const each = verified === 0 ? '' : `, ${amount(left / BigInt(verified))} an operation`;
     words.push(`${amount(left)} left the wallets in the load${each}${fees === null ? ', sent value included' : ''}`);
   }
-  if (refills !== undefined && refills.transactions > 0)
-    words.push(
-      `${amount(BigInt(refills.gasWei))} for ${count(refills.payments)} refills (--refill-below), which paid ${amount(BigInt(refills.valueWei))} to the wallets`,
-    );
-  return `${fees === null ? 'total not known' : amount(fees)}: ${words.join('; ')}`;
+  const why = unmeasured['/spending/leftWei'];
+  if (why !== undefined) words.push(`not known what left the wallets in the load: ${why}`);
+  if (refills !== undefined && refills.transactions !== 0) words.push(refillsText(refills));
+  return [fees === null ? 'total not known' : amount(fees), words.join('; ')].filter(Boolean).join(': ');
+}
+
+/** @param {NonNullable<RunFile['refills']>} refills */
+function refillsText({ payments, valueWei, gasWei }) {
+  if (valueWei === null || gasWei === null) return 'not known what refills paid (--refill-below)';
+  return `${amount(BigInt(gasWei))} for ${count(payments)} refills (--refill-below), which paid ${amount(BigInt(valueWei))} to the wallets`;
 }
 
 const LISTED_OUTAGES = 3;
@@ -233,12 +242,15 @@ function sentAgainText({ generator }) {
 function stormText({ generator: { storm }, config: { nonceOrder } }) {
   if (storm === undefined) return '';
   const { duplicates, duplicatesRefused, replacements, replacementsRefused, firstIncluded } = storm;
+  const { replacementsTooDear: dear = 0, replacementsTooLate: late = 0, outOfOrder } = storm;
   const sent = (/** @type {number} */ taken, /** @type {number} */ refused, /** @type {string} */ noun) =>
     taken + refused === 0 ? [] : [`${count(taken)} ${noun} taken by the node and ${count(refused)} not`];
+  const ordered = outOfOrder === undefined ? '' : `, ${counted(outOfOrder, 'transaction')} sent before a lower nonce`;
   return [
-    ...(nonceOrder ? [`nonces ${nonceOrder}`] : []),
+    ...(nonceOrder ? [`nonces ${nonceOrder}${ordered}`] : []),
     ...sent(duplicates, duplicatesRefused, 'duplicates'),
     ...sent(replacements, replacementsRefused, 'replacements'),
+    ...(dear + late > 0 ? [`${count(dear + late)} not replaced`] : []),
     ...(replacements > 0 ? [`the first transaction got into a block ${counted(firstIncluded, 'time')}`] : []),
   ].join('; ');
 }
@@ -372,14 +384,20 @@ export function consistencyTable({ consistency, unmeasured }) {
     const why = unmeasured['/consistency'] ?? 'the run ended before the first check';
     return table([['consistency', `NOT CHECKED: ${why}`]]);
   }
-  const { off, violations, lag } = consistency;
+  const { off, violations, lag, undecided = {} } = consistency;
   const found = Object.entries(violations);
   const all = found.reduce((sum, [, { count: times }]) => sum + times, 0);
+  const open = Object.values(undecided).reduce((sum, times) => sum + times, 0);
   const result = all === 0 ? 'no contradiction' : `${count(all)} CONTRADICTION${all === 1 ? '' : 'S'}`;
   const checks = made.reduce((sum, times) => sum + times, 0);
   const behind = Object.entries(lag).filter(([, { blocks }]) => blocks > 0);
   return table(
-    [['consistency', `${counted(checks, 'check')} of ${counted(made.length, 'kind')}, ${result}`]],
+    [
+      [
+        'consistency',
+        `${counted(checks, 'check')} of ${counted(made.length, 'kind')}, ${result}${open === 0 ? '' : `, ${counted(open, 'answer')} NOT JUDGED`}`,
+      ],
+    ],
     [
       ...found.map(([code, { count: times, examples }]) => {
         const [{ endpoint, words }] = examples;
@@ -388,6 +406,7 @@ export function consistencyTable({ consistency, unmeasured }) {
       ...behind.map(([endpoint, { blocks, ms }]) => {
         return `behind: ${endpoint}, by ${counted(blocks, 'block')} and ${seconds(ms)} at most`;
       }),
+      ...(open === 0 ? [] : [`not judged: ${byCode(undecided)}; each may be a contradiction`]),
       ...Object.entries(off).map(([kind, why]) => `not checked: ${kind} (${why})`),
     ],
   );

@@ -1,5 +1,5 @@
 import { auditResult } from '../stats/audit-result.js';
-import { LISTED_COUNTS, STAGES, censoredOf, figureOf, spreadPerSecond } from '../stats/figures.js';
+import { LISTED_COUNTS, STAGES, censoredOf, shownFigure, spreadPerSecond } from '../stats/figures.js';
 import { heldRate } from '../stats/growth.js';
 import { endpointsOf } from '../stats/recorder.js';
 import { countedWords, isPlain } from '../stats/sample.js';
@@ -86,7 +86,7 @@ function gasRateRow(run) {
   const { gasRate } = run;
   if (gasRate === undefined) return [];
   const { gasPerSecond, gasPerOperation, perSecond } = gasRate;
-  const own = figureOf('gas')?.read(run) ?? null;
+  const own = shownFigure('gas', run);
   const per = gasPerOperation === null ? 'an estimated gas' : `${count(gasPerOperation)} gas`;
   const asked = `of ${digits(gasPerSecond / 1e6)} asked for: ${digits(perSecond)} operations per second of ${per}`;
   return [['Mgas/s', digits(own === null ? null : own / 1e6), asked]];
@@ -207,7 +207,7 @@ function endpointsTable(run) {
   const rows = endpointsOf(run).map(({ display, group: { counts, latency, censored }, tps, outages, awayMs }) => [
     ...[display, count(counts.verified), count(counts.failed), count(counts.timedOut), digits(tps)],
     ...boundedMs(latency, censored, ['avg', 'p50', 'p99']),
-    ...[count(outages), outages === 0 ? '' : seconds(awayMs)],
+    ...[count(outages), outages === 0 ? '' : awayMs === null ? '-' : seconds(awayMs)],
   ]);
   const counted = ['', words.verified, 'failed', 'timed out', words.tps];
   return tableOf('by-endpoint', 'By endpoint', [...counted, 'avg ms', 'p50', 'p99', 'outages', 'down'], rows);
@@ -279,7 +279,7 @@ export function measuredText({ value, unit, why, atMost, censored, limit }) {
   const text = (/** @type {number} */ one) => valueText(unit === 'count' ? one : besides(one, Number(limit)), unit);
   if (atMost === undefined) return text(value);
   const bounds = atMost === null ? `>= ${text(value)}` : `${text(value)} to ${text(atMost)}`;
-  return `${bounds}; ${count(censored ?? null)} censored`;
+  return `${bounds}; ${count(censored ?? null)} ${unit === 'count' ? 'not known' : 'censored'}`;
 }
 
 /** Three digits, and as many more as tell it from the limit: beside 100, 99.96 must not be 100. @param {number} value @param {number} limit */

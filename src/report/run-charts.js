@@ -1,6 +1,7 @@
 import { boundedMs } from '../outputs/format.js';
-import { STAGES, censoredOf } from '../stats/figures.js';
+import { STAGES, censoredOf, fullnessOf } from '../stats/figures.js';
 import { recordedValues } from '../stats/histogram.js';
+import { statesGas } from '../stats/metrics.js';
 import { countedWords, isPlain } from '../stats/sample.js';
 import { Series } from '../stats/throughput.js';
 import { LOGARITHMIC, LOOKS, isSkewed, middle, rounded, sentence } from './charts.js';
@@ -138,7 +139,8 @@ function pointsOf({ intervals, series: known }) {
         startMs: fromMs,
         endMs: toMs,
         counts: { ...counts, scheduled },
-        tps: (1000 * amounts.verified) / lengthMs,
+        // The next block may have more of it.
+        tps: row.tps === null ? null : (1000 * amounts.verified) / lengthMs,
         ...(rates && { perSecond: { ...rates, gas: (1000 * amounts.gas) / lengthMs } }),
       };
     });
@@ -270,16 +272,16 @@ const BLOCKS = [
     },
     { isOfLevels: true, isOfSeries: true },
   ),
-  plan('gas', 'Gas used of the block gas limit', '%', {
-    used: ({ blocks: { count, gasUsed, gasLimit } }) =>
-      count === 0 || !gasLimit ? null : (100 * gasUsed) / (count * gasLimit),
-  }),
+  plan('gas', 'Gas used of the block gas limit', '%', { used: ({ blocks }) => fullnessOf(blocks) }),
   plan('block-rate', 'Blocks', '/s', { seen: (row) => blockRate(row, 'blocks') }),
 ];
 
 /** Older files have the counts only. @param {Row} row @param {keyof BlockRates} name */
 function blockRate(row, name) {
-  const { blocks, perSecond: rates } = row;
+  const { blocks, perSecond: rates, phase, tps } = row;
+  // The next block may belong to it.
+  if (phase === 'load' && tps === null) return null;
+  if (name === 'gas' && !statesGas(blocks)) return null;
   if (rates !== undefined) return row.endMs - row.startMs < MIN_INTERVAL_MS ? null : rates[name];
   return perSecond(
     row,

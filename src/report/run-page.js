@@ -4,7 +4,7 @@ import { latencyTable, overviewTable } from '../outputs/run-tables.js';
 import { endText, runTables } from '../outputs/summary.js';
 import { tableOf } from '../outputs/table.js';
 import { auditResult } from '../stats/audit-result.js';
-import { figureOf, windowMs } from '../stats/figures.js';
+import { shownFigure, windowMs } from '../stats/figures.js';
 import { placeOf } from '../stats/run-file.js';
 import { isPlain } from '../stats/sample.js';
 import { LIMIT_WORDS, judge } from '../stats/verdict.js';
@@ -90,7 +90,7 @@ function tilesOf(run) {
 
 /** @param {RunFile} run @returns {Tile[]} none without blocks */
 function gasTile(run) {
-  const [gas, fullness] = ['chain.gas', 'fullness'].map((name) => figureOf(name)?.read(run) ?? null);
+  const [gas, fullness] = ['chain.gas', 'fullness'].map((name) => shownFigure(name, run));
   if (gas === null) return [];
   const words = fullness === null ? '' : `blocks ${digits(fullness)} % full`;
   return [{ label: 'gas in all blocks', value: `${digits(gas / 1e6)} Mgas/s`, words }];
@@ -253,10 +253,10 @@ function badges(run) {
       ? end !== 'running' && !isPlain(run) && badge('no audit', 'plain')
       : result !== 'exact' && badge(`audit ${result.replace('_', ' ')}`, 'bad'),
     passedBadge(thresholds, 'thresholds'),
-    broken + abandoned === 0 && badge('no failures', 'good'),
+    broken + abandoned === 0 && counts.started > 0 && badge('no failures', 'good'),
     broken > 0 && badge(`${quantity(broken)} failed or timed out`, 'bad'),
     abandoned > 0 && badge(`${quantity(abandoned)} abandoned`, 'bad'),
-    badBadge(figureOf('violations')?.read(run) ?? 0, 'contradiction'),
+    badBadge(shownFigure('violations', run) ?? 0, 'contradiction'),
     badBadge(reorgs.count, 'reorg'),
     badBadge(warnings.length, 'warning'),
     badge(endText(run), GOOD_ENDS.has(end) ? 'plain' : 'bad'),

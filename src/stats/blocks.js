@@ -13,11 +13,6 @@ export function noBlocks() {
   return zero(BLOCKS);
 }
 
-/** Each transaction takes gas: without any the node states none. @param {{transactions: number, gasUsed: number}} blocks */
-export function statesGas({ transactions, gasUsed }) {
-  return transactions === 0 || gasUsed > 0;
-}
-
 /** @param {SeenBlock} block @returns {BlockTotals} */
 export function totalsOfBlock({ number, transactions, ours, gasUsed, gasLimit, ownGasLimit = 0, skewMs, gapMs }) {
   // Nodes reserve a transaction's gas limit. Those of others are not known: they may be twice the gas used, but a block that

@@ -1,5 +1,7 @@
 import { OBSERVED_FIGURES } from './observed.js';
 import { Distribution, STATISTICS, boundsOf, statisticOf } from './histogram.js';
+import { halvesUs } from './halves.js';
+import { computed, isUnknown, orNull, orUnknown, product, ratio, unknown } from './unknown.js';
 import { partOf } from '../text.js';
 
 /**
@@ -7,11 +9,11 @@ import { partOf } from '../text.js';
  * scalar is read of figures that stats/metrics.js merges; a count is a sum, and a distribution a histogram, everywhere.
  *
  * @import { Sample } from '../contracts/load.d.ts'
- * @import { CensoredBounds, Counts, DistributionJson, Figure, GroupJson, RunFile, SocketsReading, Stage, Unit } from '../contracts/run-file.d.ts'
+ * @import { BlockTotals, Counts, DistributionJson, Figure, FigureBounds, GroupJson, RunFile, SocketsReading, Stage, Unit, Unknown } from '../contracts/run-file.d.ts'
  * @import { Statistic } from './histogram.js'
  *
- * @typedef {Omit<Figure, 'read'> & {pointer: string, read?: Figure['read']}} ScalarRow pointer: the member that is the
- *   figure, or that has the reason why it is null; read: if it is not that member
+ * @typedef {Omit<Figure, 'read'> & {pointer?: string, read?: Figure['read'], option?: string, needs?: string}} ScalarRow pointer: the
+ *   member that is the figure; read: if it is no member; option: without it there is nothing of the figure; needs: in words
  *
  * @typedef {object} CountRow of operations
  * @property {string} [label] in the summary and on the page, of counts that have no line of their own there
@@ -23,7 +25,7 @@ import { partOf } from '../text.js';
  * @property {string} [outcome] label of that family
  * @property {'higher'} [better]
  * @property {string} [whole] what a limit in percent refers to
- * @property {(run: RunFile) => number} [read] default: of the whole run
+ * @property {(run: RunFile) => number | Unknown} [read] default: of the whole run
  *
  * @typedef {object} DistributionRow it has the figures NAME.avg, min, max, stddev and any percentile
  * @property {string} name
@@ -130,7 +132,7 @@ const SCALARS = [
     words: 'verified operations per second of the window, spread over the time of their blocks' },
   { name: 'achieved', unit: 'perSecond', better: 'higher', label: 'achieved per s', pointer: '/rates/achievedPerSecond',
     words: 'of the operations due in the window those verified, per second of it' },
-  { name: 'held', unit: 'percent', better: 'higher', label: 'rate held', pointer: '/rates/askedPerSecond', read: heldPercent,
+  { name: 'held', unit: 'percent', better: 'higher', label: 'rate held', read: heldPercent,
     words: 'of the rate at which operations were due in the window, the share at which they were verified, with the growth of their queue' },
   { name: 'asked', unit: 'perSecond', better: 'higher', label: 'asked per s', pointer: '/rates/askedPerSecond',
     words: 'operations due per second of the window, where a rate was asked for' },
@@ -140,20 +142,19 @@ const SCALARS = [
     words: 'hashes read back per second of the window' },
   { name: 'included', unit: 'perSecond', better: 'higher', label: 'included per s', pointer: '/rates/includedPerSecond',
     words: 'operations in blocks per second of the window' },
-  { name: 'gas', unit: 'gasPerSecond', better: 'higher', label: 'gas per s', pointer: '/rates', read: ownGas,
+  { name: 'gas', unit: 'gasPerSecond', better: 'higher', label: 'gas per s', read: ownGas,
     words: 'gas per second of the window that the transactions of this run used' },
-  { name: 'chain.gas', unit: 'gasPerSecond', better: 'higher', label: 'chain gas per s', pointer: '/rates', read: chainGas,
+  { name: 'chain.gas', unit: 'gasPerSecond', better: 'higher', label: 'chain gas per s', read: chainGas,
     words: 'gas per second of the window that all transactions in its blocks used' },
-  { name: 'gas.op', unit: 'gas', label: 'gas per operation', pointer: '/gas', read: gasPerOperation,
+  { name: 'gas.op', unit: 'gas', label: 'gas per operation', read: gasPerOperation,
     words: 'mean gas of an operation' },
-  { name: 'fullness', unit: 'percent', better: 'higher', label: 'block fullness', pointer: '/environment/blockGasLimit', read: meanFullness,
+  { name: 'fullness', unit: 'percent', better: 'higher', label: 'block fullness', read: ofFullness(meanFullness),
     words: 'mean share of the gas limit that the blocks used' },
-  { name: 'fullness.p50', unit: 'percent', better: 'higher', label: 'block fullness p50', pointer: '/environment/blockGasLimit', read: ({ blocks }) => fullnessPercentile(blocks, 50),
+  { name: 'fullness.p50', unit: 'percent', better: 'higher', label: 'block fullness p50', read: ofFullness((blocks) => fullnessPercentile(blocks, 50)),
     words: 'percentile 50 of the share of the gas limit that a block used' },
-  { name: 'fullness.p90', unit: 'percent', better: 'higher', label: 'block fullness p90', pointer: '/environment/blockGasLimit', read: ({ blocks }) => fullnessPercentile(blocks, 90),
+  { name: 'fullness.p90', unit: 'percent', better: 'higher', label: 'block fullness p90', read: ofFullness((blocks) => fullnessPercentile(blocks, 90)),
     words: 'percentile 90 of the share of the gas limit that a block used' },
-  { name: 'differences', unit: 'count', label: 'differences', pointer: '/failures', read: differences,
-    why: () => 'no answers were compared: it needs recorded requests (--calls) and --check-rpc',
+  { name: 'differences', unit: 'count', label: 'differences', bounds: differences,
     words: 'operations whose answer differs from that of --check-rpc' },
   { name: 'cpu', unit: 'us', label: 'generator CPU', pointer: '/generator/cpuUsPerVerified',
     words: 'CPU time of this process for a verified operation' },
@@ -161,9 +162,9 @@ const SCALARS = [
     words: 'most resident memory of this process' },
   { name: 'timewait', unit: 'count', label: 'TIME_WAIT', pointer: '/probes/sockets/timeWait',
     words: 'most sockets of this machine in TIME_WAIT' },
-  { name: 'ports_left', unit: 'count', better: 'higher', label: 'ports left', pointer: '/probes/sockets', read: portsLeft,
+  { name: 'ports_left', unit: 'count', better: 'higher', label: 'ports left', read: portsLeft,
     words: 'fewest ephemeral ports left, if each socket of this machine had its own one' },
-  { name: 'node.cpu', unit: 'percent', label: 'node CPU', pointer: '/probes/node', read: nodeCpuPercent,
+  { name: 'node.cpu', unit: 'percent', label: 'node CPU', read: nodeCpuPercent,
     words: "CPU time of the node's process, in percent of a core" },
   { name: 'node.rss', unit: 'bytes', label: 'node memory', pointer: '/probes/node/rssBytes',
     words: "most resident memory of the node's process" },
@@ -171,22 +172,33 @@ const SCALARS = [
 
 /** @type {ReadonlyArray<Figure & {also?: string}>} */
 const FIGURES = Object.freeze([
-  ...[...SCALARS, ...OBSERVED_FIGURES].map((row) => ({
-    read: (/** @type {RunFile} */ run) => memberAt(run, row.pointer),
+  ...[...SCALARS, ...OBSERVED_FIGURES].map(({ pointer = '', bounds, ...row }) => ({
+    read: (/** @type {RunFile} */ run) => (bounds === undefined ? figureAt(run, pointer) : valueOf(bounds(run))),
+    bounds,
     ...row,
   })),
   ...Object.entries(COUNTS).map(([key, row]) => {
     const { name = key, also, help = '', words = help, label = name.replace('_', ' '), better, whole } = row;
-    const { read = ({ counts }) => /** @type {Record<string, number>} */ (counts)[key] ?? null } = row;
-    return { ...countFigure(name, words, read, whole), also, label, better };
+    const ofRun = (/** @type {RunFile} */ { counts }) =>
+      orUnknown(
+        /** @type {Record<string, number>} */ (counts)[key],
+        'the run was made by a version without this count',
+      );
+    return { ...countFigure(name, words, row.read ?? ofRun, whole), also, label, better };
   }),
 ]);
 
 /** @param {string} name @param {string} words @param {Figure['read']} read @param {string} [whole] @returns {Figure} */
 function countFigure(name, words, read, whole) {
   // With a window of no length nothing was measured, not even the absence of failures.
-  const readWindow = (/** @type {RunFile} */ run) => (run.window.durationMs === 0 ? null : read(run));
-  return { name, unit: 'count', words, whole, pointer: '/rates', read: readWindow };
+  const readWindow = (/** @type {RunFile} */ run) =>
+    run.window.durationMs === 0 ? unknown(reasonOf(run, '/rates/attemptedPerSecond')) : read(run);
+  return { name, unit: 'count', words, whole, read: readWindow };
+}
+
+/** @param {FigureBounds | Unknown} bounds */
+function valueOf(bounds) {
+  return isUnknown(bounds) ? bounds : bounds.value;
 }
 
 /** @param {object} run @param {string} pointer @returns {any} */
@@ -195,32 +207,41 @@ function memberAt(run, pointer) {
   return keys.reduce((value, key) => value?.[key] ?? null, /** @type {any} */ (run));
 }
 
-/** Why a figure is null: the reason of the nearest member of the run file that has one. @param {Figure} figure @param {RunFile} run */
-export function whyNull({ pointer = '', why }, run) {
+/** A member of the run file as a figure. @param {RunFile} run @param {string} pointer @returns {number | Unknown} */
+function figureAt(run, pointer) {
+  return memberAt(run, pointer) ?? unknown(reasonOf(run, pointer));
+}
+
+/** Why a member is null: the reason of the nearest member of the run file that has one. @param {RunFile} run @param {string} pointer */
+function reasonOf({ unmeasured, probes }, pointer) {
   const keys = pointer.split('/');
   const pointers = keys.map((_, i) => keys.slice(0, keys.length - i).join('/'));
-  const known = pointers.find((one) => run.unmeasured[one] !== undefined);
-  const reason = why?.(run) ?? run.unmeasured[known ?? ''] ?? run.probes?.why[keys[2]];
-  return reason ?? 'there was nothing of it in the window';
+  const known = pointers.find((one) => unmeasured[one] !== undefined) ?? '';
+  return unmeasured[known] ?? probes?.why[keys[2]] ?? 'there was nothing of it in the window';
 }
 
-/** @param {RunFile} run @param {number} value @returns {number | null} */
-function perSecond({ window: { durationMs } }, value) {
-  return durationMs === 0 ? null : (1000 * value) / durationMs;
+/** A figure for a table, which shows a dash where it is not known. @param {string} name @param {RunFile} run @returns {number | null} */
+export function shownFigure(name, run) {
+  return orNull(/** @type {Figure} */ (figureOf(name)).read(run));
 }
 
-/** Older files have no such rate. @param {RunFile} run @returns {number | null} */
+/** @param {RunFile} run @param {number} value @returns {number | Unknown} */
+function perSecond(run, value) {
+  return ratio(1000 * value, run.window.durationMs, reasonOf(run, '/rates/attemptedPerSecond'));
+}
+
+/** Older files have no such rate. @param {RunFile} run @returns {number | Unknown} */
 function chainGas(run) {
-  const { chainGasPerSecond = perSecond(run, run.blocks.gasUsed) } = run.rates;
-  return chainGasPerSecond;
+  const isOlder = run.rates.chainGasPerSecond === undefined;
+  return isOlder ? perSecond(run, run.blocks.gasUsed) : figureAt(run, '/rates/chainGasPerSecond');
 }
 
 /** @param {RunFile} run */
 function ownGas(run) {
   const [perOperation, { ours, transactions }] = [gasPerOperation(run), run.blocks];
-  if (perOperation === null) return null;
+  if (isUnknown(perOperation)) return perOperation;
   if (ours === transactions) return chainGas(run);
-  return run.rates.includedPerSecond === null ? null : run.rates.includedPerSecond * perOperation;
+  return product(figureAt(run, '/rates/includedPerSecond'), perOperation);
 }
 
 /** The length of the window as it is shown: of a merge, that of the common window. @param {RunFile} run */
@@ -253,67 +274,97 @@ function sinceWindow(key, name) {
  * If operations of the second half of the window waited longer than those of the first, a queue grows: with g seconds per
  * second, 1 / (1 + g) of the due operations was served. Growth that the positions of the blocks can explain does not count.
  * @param {RunFile} run
- * @returns {number | null} null: nothing was due, or there is no rate
+ * @returns {number | Unknown} unknown: nothing was due, there is no rate, or nothing tells whether the queue grew
  */
-function heldPercent({ rates, latency, window, blocks }) {
-  const { askedPerSecond: asked, achievedPerSecond: achieved } = rates;
-  if (asked === null || achieved === null || asked === 0) return null;
-  const [first, second] = latency.halves;
+function heldPercent(run) {
+  const { window, blocks } = run;
   const halfUs = (window.durationMs * 1000) / 2;
-  const grownUs = first.count > 0 && second.count > 0 ? second.sumUs / second.count - first.sumUs / first.count : 0;
   // A half that ends within a block interval is up to an eighth of the interval too long or too short.
   const blocksInHalf = blocks.count / 2;
   const byChanceUs = blocks.count > 0 ? halfUs / blocksInHalf / (4 * blocksInHalf) : 0;
-  return (100 * achieved) / asked / (1 + Math.max(0, grownUs - byChanceUs) / halfUs);
+  const [asked, achieved] = [figureAt(run, '/rates/askedPerSecond'), figureAt(run, '/rates/achievedPerSecond')];
+  const share = ratio(product(100, achieved), asked, 'no operation was due in the window');
+  return computed(
+    (percent, grownUs) => percent / (1 + Math.max(0, grownUs - byChanceUs) / halfUs),
+    share,
+    grownBetweenHalves(run),
+  );
 }
 
-/** Answers of recorded requests are compared only in checks. @param {RunFile} run */
+/** By how much the mean latency grew, in microseconds. @param {RunFile} run @returns {number | Unknown} */
+function grownBetweenHalves(run) {
+  const [first, second] = halvesUs(run);
+  if (first !== null && second !== null) return second - first;
+  // A half without an answer is in the share that was achieved.
+  return run.end === 'duration' ? 0 : unknown('the window ended before two halves of it could be compared');
+}
+
+/**
+ * Answers of recorded requests are compared only in checks. Those that were not compared may have been different ones.
+ * @param {RunFile} run
+ * @returns {FigureBounds | Unknown}
+ */
 function differences(run) {
   const { workload } = /** @type {any} */ (run.environment);
   // Beside transactions the facts of calls are a member of their own.
   const isReplay = (workload.calls?.requests ?? workload.requests) !== undefined;
-  const isCompared = isReplay && (run.generator.rpcCalls.check ?? 0) > 0;
-  return isCompared ? sinceWindow('failures', 'answers_differ')(run) : null;
+  if (!isReplay || (run.generator.rpcCalls.check ?? 0) === 0)
+    return unknown('no answers were compared: it needs recorded requests (--calls) and --check-rpc');
+  if (run.window.durationMs === 0) return unknown(reasonOf(run, '/rates/attemptedPerSecond'));
+  const [value, unavailable] = ['answers_differ', 'check_unavailable'].map((code) =>
+    sinceWindow('failures', code)(run),
+  );
+  // An operation with an answer is open until it is compared.
+  const censored = unavailable + run.counts.abandoned;
+  return { value, atMost: value + censored, censored };
 }
 
-/** @param {RunFile} run */
-function portsLeft({ probes }) {
-  const left = (probes?.sockets?.endpoints ?? []).map((endpoint) => endpoint.portsLeft);
-  return left.length === 0 ? null : Math.min(...left);
+/** @param {RunFile} run @returns {number | Unknown} */
+function portsLeft(run) {
+  const left = (run.probes?.sockets?.endpoints ?? []).map((endpoint) => endpoint.portsLeft);
+  return left.length === 0 ? unknown(reasonOf(run, '/probes/sockets')) : Math.min(...left);
 }
 
-/** @param {RunFile} run */
-export function nodeCpuPercent(run) {
-  const node = run.probes?.node ?? null;
-  return node === null ? null : perSecond(run, node.cpuUs / 10_000);
+/** @param {RunFile} run @returns {number | Unknown} */
+function nodeCpuPercent(run) {
+  return computed((cpuUs) => perSecond(run, cpuUs / 10_000), figureAt(run, '/probes/node/cpuUs'));
 }
 
 /**
  * By receipts, where the workload reads them, or by the blocks in which all transactions are ours.
  * @param {RunFile} run
- * @returns {number | null}
+ * @returns {number | Unknown}
  */
-function gasPerOperation({ gas, blocks }) {
+function gasPerOperation(run) {
+  const { gas, blocks } = run;
   // Instances that are merged have the blocks with transactions of several of them in common.
   const all = blocks.ours === blocks.transactions ? { operations: blocks.ours, used: blocks.gasUsed } : undefined;
   const own = { operations: blocks.own?.transactions ?? 0, used: blocks.own?.gasUsed ?? 0 };
   const known = [gas, all, own].find((sums) => (sums?.operations ?? 0) > 0 && Number(sums?.used) > 0);
-  return known === undefined ? null : known.used / known.operations;
+  return known === undefined ? unknown(reasonOf(run, '/gas')) : known.used / known.operations;
 }
 
-/** Blocks with a gas limit. @param {RunFile['blocks']} blocks */
+/** Blocks with a gas limit. @param {BlockTotals} blocks */
 function blocksOfKnownFullness({ gasLimit, fullness = {} }) {
   // Files of before count blocks without a gas limit as empty ones.
   return gasLimit === 0 ? 0 : Object.values(fullness).reduce((sum, count) => sum + count, 0);
 }
 
-/** @param {RunFile} run */
-function meanFullness({ blocks }) {
+/** In percent. @param {BlockTotals} blocks @returns {number | null} null: none has a gas limit */
+function meanFullness(blocks) {
   const known = blocksOfKnownFullness(blocks);
   return known === 0 || blocks.fullnessSum === undefined ? null : (100 * blocks.fullnessSum) / known;
 }
 
-/** The nearest rank. @param {RunFile['blocks']} blocks @param {number} p */
+/** In percent, of files of any version. @param {BlockTotals} blocks @returns {number | null} null: none has a gas limit */
+export function fullnessOf(blocks) {
+  const { count, gasUsed, gasLimit } = blocks;
+  if (count === 0 || !gasLimit) return null;
+  // Older files have the limit of the last block only.
+  return meanFullness(blocks) ?? (100 * gasUsed) / (count * gasLimit);
+}
+
+/** The nearest rank. @param {BlockTotals} blocks @param {number} p @returns {number | null} null: none has a gas limit */
 function fullnessPercentile(blocks, p) {
   const { fullness: counts = {} } = blocks;
   const known = blocksOfKnownFullness(blocks);
@@ -321,6 +372,11 @@ function fullnessPercentile(blocks, p) {
   const shares = Object.keys(counts).sort((a, b) => Number(a) - Number(b));
   let left = Math.ceil((p / 100) * known);
   return Number(shares.find((share) => (left -= counts[share]) <= 0) ?? shares.at(-1));
+}
+
+/** @param {(blocks: BlockTotals) => number | null} of @returns {Figure['read']} */
+function ofFullness(of) {
+  return (run) => of(run.blocks) ?? unknown(reasonOf(run, '/environment/blockGasLimit'));
 }
 
 /** The censored operations; older run files only have those that timed out. @param {Pick<RunFile, 'latency'>} run */
@@ -382,22 +438,33 @@ function normalized(text) {
   return text.toLowerCase().replace(/[_-]/g, '');
 }
 
-/** Of the operations of one name, with their latency. @type {ReadonlyArray<{name: string, unit: Unit, words: string, read: (group: GroupJson, run: RunFile) => number | null}>} */
+/** Of the operations of one name, with their latency. @type {ReadonlyArray<{name: string, unit: Unit, words: string, read: (group: GroupJson, run: RunFile) => number | Unknown}>} */
 const OF_NAMES = [
-  { name: 'failed', unit: 'count', words: 'those that failed', read: ({ counts }) => counts.failed },
+  { name: 'failed', unit: 'count', words: `those that failed ${MEASURED}`, read: failedSinceWindow },
   {
     name: 'tps',
     unit: 'perSecond',
     words: 'those verified per second of the window',
-    read: ({ windowVerified }, run) => spreadPerSecond(run, windowVerified),
+    read: ({ windowVerified }, run) =>
+      orUnknown(spreadPerSecond(run, windowVerified), reasonOf(run, '/rates/verifiedPerSecond')),
   },
   {
     name: 'gas',
     unit: 'gas',
     words: 'mean gas by receipts',
-    read: ({ gas }) => (gas !== undefined && gas.operations > 0 ? gas.used / gas.operations : null),
+    read: ({ gas = { operations: 0, used: 0 } }) =>
+      ratio(gas.used, gas.operations, 'no receipts were read in the window'),
   },
 ];
+
+/** Failures in the warm-up do not count, as in the figure of all operations. @param {GroupJson} group @param {RunFile} run @returns {number | Unknown} */
+function failedSinceWindow({ counts, failedInWarmUp }, run) {
+  const all = countFigure('failed', '', () => counts.failed).read(run);
+  // Older files do not tell them apart.
+  const hasWarmUp = sinceWindow('counts', 'failed')(run) < run.counts.failed;
+  const before = failedInWarmUp ?? (hasWarmUp ? unknown('the run file does not tell which failed in the warm-up') : 0);
+  return computed((failed, early) => failed - early, all, before);
+}
 
 /**
  * Figures of one operation name of the workload: calls.NAME.p99. Whether the name exists is known after the run only.
@@ -407,21 +474,19 @@ const OF_NAMES = [
  * @returns {Figure | null}
  */
 function callFigure(text, name, word) {
-  /** @param {RunFile} run @returns {GroupJson | undefined} */
-  const groupOf = ({ byName }) => (Object.hasOwn(byName, name) ? byName[name] : undefined);
-  /** @type {NonNullable<Figure['why']>} */
-  const why = (run) =>
-    groupOf(run) === undefined
-      ? `there is no ${name} among ${Object.keys(run.byName).join(', ') || 'no names'}`
-      : undefined;
-  const of = { name: text, ofCall: name, why };
+  /** @param {RunFile} run @returns {GroupJson | Unknown} */
+  const groupOf = ({ byName }) =>
+    Object.hasOwn(byName, name)
+      ? byName[name]
+      : unknown(`there is no ${name} among ${Object.keys(byName).join(', ') || 'no names'}`);
+  const of = { name: text, ofCall: name };
   const statistic = statisticOf(word);
   if (statistic !== null) return { ...of, words: `latency of ${name}`, ...statisticFigure(groupOf, statistic) };
   const row = OF_NAMES.find((one) => one.name === word);
   if (row === undefined) return null;
   const read = (/** @type {RunFile} */ run) => {
     const group = groupOf(run);
-    return group === undefined ? null : row.read(group, run);
+    return isUnknown(group) ? group : row.read(group, run);
   };
   return { ...of, unit: row.unit, words: `${row.words}, of ${name}`, read };
 }
@@ -440,28 +505,32 @@ function durationFigure(word) {
     name: `${prefix === undefined ? '' : `${row.name}.`}${shownName}`,
     words,
     isOfVerified,
-    ...statisticFigure((run) => ({ latency: of(run), censored: censored(run) }), statistic),
+    ...statisticFigure((run) => ({ latency: of(run), censored: censored(run) }), statistic, pointer),
   };
 }
 
 /**
- * @param {(run: RunFile) => {latency: DistributionJson, censored?: DistributionJson | number} | undefined} partOf
+ * @param {(run: RunFile) => {latency: DistributionJson, censored?: DistributionJson | number} | Unknown} partOf
  * @param {Statistic | number} statistic
+ * @param {string} [pointer] of the distribution
  * @returns {Pick<Figure, 'unit' | 'read' | 'bounds'>}
  */
-function statisticFigure(partOf, statistic) {
+function statisticFigure(partOf, statistic, pointer = '') {
+  const read = (/** @type {RunFile} */ run) => {
+    const part = partOf(run);
+    if (isUnknown(part)) return part;
+    return orUnknown(boundsOf(part.latency, 0, statistic).us, reasonOf(run, pointer));
+  };
   return {
     unit: 'us',
-    read: (run) => {
-      const part = partOf(run);
-      return part === undefined ? null : boundsOf(part.latency, 0, statistic).us;
-    },
+    read,
     bounds: (run) => {
-      const part = partOf(run);
-      if (part === undefined) return { us: null, atMostUs: Infinity, censored: 0 };
+      const [part, value] = [partOf(run), read(run)];
+      if (isUnknown(part)) return part;
+      if (isUnknown(value)) return value;
       const { latency, censored = 0 } = part;
       const count = typeof censored === 'number' ? censored : censored.count;
-      return { ...boundsOf(latency, censored, statistic), censored: count };
+      return { value, atMost: boundsOf(latency, censored, statistic).atMostUs, censored: count };
     },
   };
 }

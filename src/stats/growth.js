@@ -1,11 +1,11 @@
-import { figureOf } from './figures.js';
-import { Distribution } from './histogram.js';
 import { addBlocks, blockIntervalMs, noBlocks } from './blocks.js';
+import { halvesUs, meanLatencyUs, quartersOf } from './halves.js';
+import { dueMs } from './observed.js';
 import { isPlain } from './sample.js';
 import { count, digits, milliseconds, percent, seconds as secondsText } from '../text.js';
 
 /**
- * @import { IntervalRow, RunFile } from '../contracts/run-file.d.ts'
+ * @import { RunFile } from '../contracts/run-file.d.ts'
  */
 
 /** Whether an open loop held its rate, and whether the window was long enough to know. */
@@ -25,11 +25,18 @@ const ENOUGH_BLOCKS = 4;
  * @returns {{asked: number, rate: number, isHeld: boolean, growth: string | null} | null} null: a closed loop
  */
 export function heldRate(run) {
-  const { askedPerSecond: asked, achievedPerSecond: achieved, verifiedPerSecond: verified } = run.rates;
+  const { askedPerSecond: asked, achievedPerSecond: achieved } = run.rates;
+  const verified = verifiedWhileDue(run);
   if (asked === null || achieved === null || verified === null) return null;
   if (achieved < asked * HELD) return { asked, rate: achieved, isHeld: false, growth: null };
   const growth = backlog(run);
   return { asked, rate: growth === null ? achieved : verified, isHeld: growth === null, growth };
+}
+
+/** The rate of the whole window as one of the time in which operations were due, as what was asked for is. @param {Pick<RunFile, 'rates' | 'window' | 'pace'>} run @returns {number | null} null: not known */
+export function verifiedWhileDue({ rates: { verifiedPerSecond }, window: { durationMs }, pace }) {
+  const lengthMs = dueMs(durationMs, { pace });
+  return verifiedPerSecond === null || lengthMs <= 0 ? null : (verifiedPerSecond * durationMs) / lengthMs;
 }
 
 /** @param {RunFile} run @returns {string | null} a warning; null in a closed loop, or if the rate was held */
@@ -46,11 +53,9 @@ export function rateNotHeld(run) {
 /** A gas rate is off by more than this if the gas of an operation has changed since the warm-up. */
 const GAS_HELD = 0.05;
 
-/** @param {RunFile} run @returns {string | null} a warning; null without a rate in gas, or if it was held */
-export function gasRateNotHeld(run) {
-  const { gasRate = null } = run;
-  const own = figureOf('gas')?.read(run) ?? null;
-  if (gasRate === null || own === null) return null;
+/** @param {Pick<RunFile, 'gasRate'>} run @param {number | null} own gas per second of this run @returns {string | null} a warning; null without a rate in gas, or if it was held */
+export function gasRateNotHeld({ gasRate }, own) {
+  if (gasRate === undefined || own === null) return null;
   const share = own / gasRate.gasPerSecond;
   if (Math.abs(share - 1) <= GAS_HELD) return null;
   const [used, asked] = [own, gasRate.gasPerSecond].map((gas) => digits(gas / 1e6));
@@ -63,15 +68,9 @@ export function gasRateNotHeld(run) {
  * @returns {string | null} null: latency did not grow
  */
 export function backlog(run) {
-  const { window, latency, intervals, blocks, rates } = run;
+  const { window, blocks, rates } = run;
   if (blocks.count > 0 && blocks.count < ENOUGH_BLOCKS) return null;
-  const [first, second] = latency.halves;
-  const quarters = quartersOf(intervals);
-  // The halves are not known if the end of the run was not.
-  const [firstUs, secondUs] =
-    first.count > 0 && second.count > 0
-      ? [first.sumUs / first.count, second.sumUs / second.count]
-      : [quarters.slice(0, 2), quarters.slice(2)].map((rows) => meanLatencyUs(rows.flat()));
+  const [firstUs, secondUs] = halvesUs(run);
   if (firstUs === null || secondUs === null) return null;
   const isLeftOver = window.counts.verified < VERIFIED_IN_WINDOW * window.counts.scheduled;
   const isSteady = rates.askedPerSecond !== null && growsSteadily(run, (secondUs - firstUs) / 1000);
@@ -98,22 +97,6 @@ function growsSteadily({ window, intervals, blocks }, grownMs) {
     last >= 1.25 * first &&
     means.every((us, i) => i === 0 || (us ?? NaN) - (means[i - 1] ?? NaN) >= (last - first) / 10)
   );
-}
-
-/** Rows of the window by the quarter in which they end. @param {IntervalRow[]} intervals */
-function quartersOf(intervals) {
-  const load = intervals.filter(({ phase }) => phase === 'load');
-  const [startMs, endMs] = [load[0]?.startMs ?? 0, load.at(-1)?.endMs ?? 0];
-  return [0, 1, 2, 3].map((i) =>
-    load.filter((row) => Math.ceil((4 * (row.endMs - startMs)) / (endMs - startMs)) - 1 === i),
-  );
-}
-
-/** @param {IntervalRow[]} rows */
-function meanLatencyUs(rows) {
-  const all = new Distribution();
-  for (const { latency } of rows) all.add(latency);
-  return all.meanUs;
 }
 
 /** With fewer blocks in the window, chance decides too much. */

@@ -20,7 +20,7 @@ import { Distribution } from './histogram.js';
  * @property {'counter' | 'gauge' | 'histogram'} type
  * @property {string} help
  * @property {Record<string, string>} labels
- * @property {(parent: any) => number} [value] default: the figure itself
+ * @property {(parent: any) => number | null} [value] default: the figure itself; null: it is not known
  * @property {boolean} isSum since the start of the run, not of the last interval
  */
 

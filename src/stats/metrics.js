@@ -50,6 +50,11 @@ export const COUNTED = {
   ),
 };
 
+/** Each transaction takes gas: without any the node states none. @param {{transactions: number, gasUsed: number}} blocks */
+export function statesGas({ transactions, gasUsed }) {
+  return transactions === 0 || gasUsed > 0;
+}
+
 /** All threads and instances see the same blocks, but each only its own transactions in them. @type {Rule} */
 export const BLOCKS = {
   sameTime: (a, b) => ({ ...(a.count > 0 ? a : b), ours: a.ours + b.ours }),
@@ -59,10 +64,20 @@ export const BLOCKS = {
     lastNumber: onPage(latestOrFirst, 'stress_block_number', 'Number of the last block'),
     ours: onPage(sum, ...ofSenders('true')),
     transactions: onPage(sum, ...ofSenders('false'), ({ transactions, ours }) => transactions - ours),
-    gasUsed: onPage(sum, 'stress_block_gas_used_total', 'Gas used by these blocks'),
+    gasUsed: onPage(sum, 'stress_block_gas_used_total', 'Gas used by these blocks', {}, (blocks) =>
+      statesGas(blocks) ? blocks.gasUsed : null,
+    ),
     own: { members: { transactions: sum, gasUsed: sum } },
-    gasLimit: onPage(latestOrFirst, 'stress_block_gas_limit', 'Gas limit of the last block'),
-    fullnessSum: onPage(sum, 'stress_block_fullness_total', 'Shares of the gas limit used by these blocks, added up'),
+    gasLimit: onPage(latestOrFirst, 'stress_block_gas_limit', 'Gas limit of the last block', {}, ({ gasLimit }) =>
+      gasLimit === 0 ? null : gasLimit,
+    ),
+    fullnessSum: onPage(
+      sum,
+      'stress_block_fullness_total',
+      'Shares of the gas limit used by these blocks, added up',
+      {},
+      ({ gasLimit, fullnessSum }) => (gasLimit === 0 ? null : fullnessSum),
+    ),
     fullness: COUNTERS,
     full: sum,
     gapMaxMs: { ...max, zero: () => 0 },
@@ -171,6 +186,7 @@ export const GROUP = {
     // Stages of the load have all counts.
     counts: { each: sum, members: { verified: sum, failed: sum, timedOut: sum, abandoned: sum } },
     windowVerified: sum,
+    failedInWarmUp: sum,
     gas: GAS,
     sumUs: sum,
     failures: COUNTERS,

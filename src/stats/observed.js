@@ -1,5 +1,6 @@
 import {
   COUNTERS,
+  addText,
   first,
   histogram,
   knownOf,
@@ -10,15 +11,15 @@ import {
   onPage,
   sum,
   sumOrMax,
-  sumText,
   unknownIfAny,
 } from './merge.js';
+import { unknown } from './unknown.js';
 
 /**
  * The figures of observers: how the facts that threads hand over add up, how their members of run files are merged, and
  * what thresholds and studies can name of them.
  *
- * @import { CensoredBounds, RunFile } from '../contracts/run-file.d.ts'
+ * @import { FigureBounds, RunFile, Unknown } from '../contracts/run-file.d.ts'
  * @import { ScalarRow } from './figures.js'
  * @import { Rule } from './merge.js'
  */
@@ -79,11 +80,15 @@ const CONSISTENCY = {
     share: first,
     requests: sum,
     checks: COUNTERS,
+    undecided: COUNTERS,
     off: { members: {} },
     violations: { each: { members: { count: sum, examples: listed(MOST_EXAMPLES) } } },
     lag: { each: { members: { blocks: max, ms: max } } },
   },
 };
+
+/** What a funder paid is not known where the thread that pays did not end. */
+const [amount, wei] = [unknownIfAny((a, b) => a + b), unknownIfAny(addText)];
 
 /** Their members of the run file. @type {Record<string, Rule>} */
 export const OF_RUN = {
@@ -94,7 +99,7 @@ export const OF_RUN = {
     },
   },
   consistency: unknownIfAny((a, b) => merge(CONSISTENCY, a, b)),
-  refills: { members: { transactions: sum, payments: sum, valueWei: sumText, gasWei: sumText } },
+  refills: { members: { transactions: amount, payments: amount, valueWei: wei, gasWei: wei } },
   pace: {
     members: {
       poolTarget: first,
@@ -106,15 +111,14 @@ export const OF_RUN = {
   },
 };
 
-/** option: without it there is nothing of the figure; needs: in words. @type {ReadonlyArray<ScalarRow & {option: string, needs: string}>} */
+/** @type {ReadonlyArray<ScalarRow & {option: string, needs: string}>} */
 export const OBSERVED_FIGURES = Object.freeze([
   {
     name: 'violations',
     unit: 'count',
     label: 'contradictions',
     words: 'proven contradictions between answers of the endpoints (--check consistency)',
-    pointer: '/consistency',
-    read: violationsIn,
+    bounds: violationsIn,
     option: 'check',
     needs: 'the checks that find them: --check consistency',
   },
@@ -123,25 +127,26 @@ export const OBSERVED_FIGURES = Object.freeze([
     unit: 'count',
     label: 'broken operations',
     words: 'operations due in the window that reached a finality level and are not in the chain at the end (--ladder)',
-    pointer: '/ladder/broken',
-    why: ({ ladder, unmeasured }) => ((ladder ?? unmeasured['/ladder']) ? undefined : '--ladder was not given'),
-    read: (run) => brokenBounds(run).us,
-    bounds: brokenBounds,
+    bounds: brokenIn,
     option: 'ladder',
     needs: 'finality levels: --ladder auto',
   },
 ]);
 
-/** Null if no check was made. @param {RunFile} run */
-function violationsIn({ consistency = null }) {
-  if (consistency === null || Object.keys(consistency.checks).length === 0) return null;
-  return Object.values(consistency.violations).reduce((sum, { count }) => sum + count, 0);
+/** Answers that could not be judged may have been contradictions. @param {RunFile} run @returns {FigureBounds | Unknown} */
+function violationsIn({ consistency = null, unmeasured }) {
+  if (consistency === null) return unknown(unmeasured['/consistency'] ?? '--check consistency was not given');
+  if (Object.keys(consistency.checks).length === 0) return unknown('no check was made');
+  const value = Object.values(consistency.violations).reduce((sum, { count }) => sum + count, 0);
+  const censored = Object.values(consistency.undecided ?? {}).reduce((sum, count) => sum + count, 0);
+  return { value, atMost: value + censored, censored };
 }
 
-/** Unknown: of these operations nothing proves that they are lost. @param {RunFile} run @returns {CensoredBounds} */
-function brokenBounds({ ladder }) {
-  if (!ladder?.broken) return { us: null, atMostUs: Infinity, censored: 0 };
-  const { lost, replaced, reorged, unknown } = ladder.broken;
-  const proven = lost + replaced + reorged;
-  return { us: proven, atMostUs: proven + unknown, censored: unknown };
+/** Of the unknown ones nothing proves that they are lost. @param {RunFile} run @returns {FigureBounds | Unknown} */
+function brokenIn({ ladder, unmeasured }) {
+  const given = ladder === undefined ? '--ladder was not given' : 'no level was followed';
+  if (!ladder?.broken) return unknown(unmeasured['/ladder/broken'] ?? unmeasured['/ladder'] ?? given);
+  const { lost, replaced, reorged, unknown: censored } = ladder.broken;
+  const value = lost + replaced + reorged;
+  return { value, atMost: value + censored, censored };
 }

@@ -157,10 +157,12 @@ export class Recorder {
     this.#countInWindow(sample, stats);
     this.#recordLatency(sample, stats);
     const windowShare = this.#spread(sample, stats);
-    if (name !== null) this.#addToGroup(this.#groupOf(stats.byName, name), sample, windowShare);
-    if (endpoint !== null) this.#addToGroup((stats.byEndpoint[endpoint] ??= newGroup()), sample, windowShare);
+    // As for the failures of all operations, the interval decides.
+    const isEarly = stats.startUs < this.startUs;
+    if (name !== null) this.#addToGroup(this.#groupOf(stats.byName, name), sample, windowShare, isEarly);
+    if (endpoint !== null) this.#addToGroup((stats.byEndpoint[endpoint] ??= newGroup()), sample, windowShare, isEarly);
     if (this.#stageEndsUs.length > 0 && this.isInWindow(sample.intendedAtUs))
-      this.#addToGroup(this.#stageOf(stats, sample.intendedAtUs), sample, 0);
+      this.#addToGroup(this.#stageOf(stats, sample.intendedAtUs), sample, 0, isEarly);
   }
 
   /** Counts an operation in the throughput. @param {Sample} sample @param {Stats} stats @returns {number} share in the window, if it was verified */
@@ -188,10 +190,11 @@ export class Recorder {
   }
 
   /** @param {Sample} sample @param {Stats} stats */
-  #countInWindow({ acceptedAtUs, includedAtUs, endedAtUs, outcome, gasUsed }, { window, gas }) {
+  #countInWindow({ acceptedAtUs, includedAtUs, outcome, gasUsed }, { window, gas, startUs }) {
     if (acceptedAtUs !== null && this.isInWindow(acceptedAtUs)) window.accepted += 1;
     if (includedAtUs !== null && this.isInWindow(includedAtUs)) window.included += 1;
-    if (!this.isInWindow(endedAtUs) || outcome === 'abandoned') return;
+    // The interval decides, so that the rows add up: a call that is compared may be reported after the window.
+    if (startUs < this.startUs || startUs >= this.endUs || outcome === 'abandoned') return;
     window[OUTCOME_COUNT[outcome]] += 1;
     if (outcome === 'verified' && gasUsed !== null) addGas(gas, gasUsed);
   }
@@ -239,10 +242,16 @@ export class Recorder {
     return (byStage[stage] ??= { ...newGroup(), counts: zeroCounts() });
   }
 
-  /** @param {GroupFigures} group @param {Sample} sample @param {number} windowShare */
-  #addToGroup(group, sample, windowShare) {
+  /**
+   * @param {GroupFigures} group
+   * @param {Sample} sample
+   * @param {number} windowShare
+   * @param {boolean} isEarly whether it ended in the warm-up
+   */
+  #addToGroup(group, sample, windowShare, isEarly) {
     const { outcome, code, gasUsed } = sample;
     group.counts[OUTCOME_COUNT[outcome]] += 1;
+    if (isEarly && outcome === 'failed') group.failedInWarmUp += 1;
     if (code !== null) group.failures[code] = (group.failures[code] ?? 0) + 1;
     const isVerified = outcome === 'verified';
     if (isVerified) group.sumUs += totalUs(sample);
@@ -328,7 +337,7 @@ export function endpointsOf(run) {
     const display = names[i];
     const group = byEndpoint[i] ?? groupJson(newGroup());
     const tps = spreadPerSecond(run, group.windowVerified);
-    const { left: outages = 0, awayMs = 0 } = known[i] ?? {};
+    const { left: outages = null, awayMs = null } = known[i] ?? {};
     return { display, clientVersion, group, tps, outages, awayMs };
   });
 }

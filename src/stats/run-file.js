@@ -1,12 +1,14 @@
 import { EXIT, worstExit } from '../errors.js';
 import { cutShort, gasRateNotHeld, rateNotHeld, shortWindow } from './growth.js';
-import { addBlocks, noBlocks, statesGas } from './blocks.js';
-import { STAGES } from './figures.js';
+import { addBlocks, noBlocks } from './blocks.js';
+import { STAGES, shownFigure } from './figures.js';
 import { Distribution } from './histogram.js';
+import { statesGas } from './metrics.js';
 import { dueMs } from './observed.js';
 import { groupJson, probesOf, stagesOf } from './stats.js';
-import { counted, milliseconds } from '../text.js';
+import { count as whole, counted, milliseconds, partOf } from '../text.js';
 import { checkThresholds, thresholdExit } from './thresholds.js';
+import { asMembers, orUnknown, ratio, unknown } from './unknown.js';
 import { judge } from './verdict.js';
 
 /**
@@ -14,7 +16,7 @@ import { judge } from './verdict.js';
  *
  * @import * as Contract from '../contracts/load.d.ts'
  * @import { GroupFigures, Stats } from '../contracts/load.d.ts'
- * @import { BlockTotals, Counts, Rates, RunFile, RunParts, Threshold } from '../contracts/run-file.d.ts'
+ * @import { BlockTotals, Counts, GeneratorFacts, Rates, RunFile, RunParts, Threshold, WithUnknown } from '../contracts/run-file.d.ts'
  */
 
 /**
@@ -109,13 +111,54 @@ function withoutLoad(run, { why, ...failure }) {
 /** @param {RunFile} run */
 function warningsOf(run) {
   const { samplesDropped } = run.generator;
-  const words = [rateNotHeld(run), gasRateNotHeld(run), shortWindow(run)?.words ?? null, cutShort(run)].filter(
-    (word) => word !== null,
-  );
+  const words = [
+    rateNotHeld(run),
+    gasRateNotHeld(run, shownFigure('gas', run)),
+    ...stormNotDone(run),
+    shortWindow(run)?.words ?? null,
+    cutShort(run),
+  ].filter((word) => word !== null);
   return [
     ...run.warnings,
     ...words,
     ...((samplesDropped ?? 0) === 0 ? [] : [`${counted(samplesDropped, 'sample')} dropped: the disk could not follow`]),
+  ];
+}
+
+/** Share of what was asked for below which a warning is given. */
+const DONE = 0.95;
+
+/** What --nonce-order, --duplicate-share and --replace-share asked for and was not done. @param {RunFile} run @returns {string[]} warnings */
+function stormNotDone({ generator: { storm }, config: { nonceOrder } }) {
+  // Older files tell only what was sent.
+  if (storm?.inOrder === undefined) return [];
+  const { outOfOrder = 0, duplicatesUnanswered = 0, replacementsUnanswered = 0 } = storm;
+  const { replacementsTooDear: dear = 0, replacementsTooLate: late = 0 } = storm;
+  const duplicates = storm.duplicates + storm.duplicatesRefused;
+  const replacements = storm.replacements + storm.replacementsRefused + dear + late;
+  const reasons = [
+    dear > 0 && `the fee of ${whole(dear)} could not be raised within --max-fee and --max-spend`,
+    late > 0 && `${whole(late)} were in a block, or had ended, before`,
+    replacementsUnanswered > 0 && `${whole(replacementsUnanswered)} had no answer`,
+  ];
+  const replaced = replacements - dear - late - replacementsUnanswered;
+  const inAll = storm.inOrder + outOfOrder;
+  return [
+    ...(duplicatesUnanswered > (1 - DONE) * duplicates
+      ? [
+          `--duplicate-share: ${partOf(duplicatesUnanswered, duplicates, 'duplicate')} had no answer: the node may not have them`,
+        ]
+      : []),
+    ...(replaced < DONE * replacements
+      ? [
+          `--replace-share: ${partOf(replaced, replacements, 'transaction')} got a replacement: ${reasons.filter(Boolean).join(', ')}`,
+        ]
+      : []),
+    ...(inAll > 0 && outOfOrder < (1 - DONE) * inAll
+      ? [
+          `--nonce-order ${nonceOrder}: ${partOf(outOfOrder, inAll, 'transaction')} left before a lower nonce, because those of a wallet seldom start together; give a higher --in-flight`,
+        ]
+      : []),
   ];
 }
 
@@ -125,14 +168,9 @@ function warningsOf(run) {
  * @returns {RunFile}
  */
 function measuredRun(parts) {
-  const { stats, generator, durationUs } = parts;
-  const seconds = durationUs / 1e6;
+  const { stats, durationUs } = parts;
   const { latency, fromStart, timedOut, censored, fromStartCensored, lag } = stats.inside;
-  const load = parts.intervals.filter(({ phase }) => phase === 'load');
-  // While the run goes on, CPU time is known up to the last report.
-  const verified =
-    parts.end === 'running' ? load.reduce((sum, { counts }) => sum + counts.verified, 0) : stats.window.verified;
-  const blocks = load.reduce((all, interval) => addBlocks(all, interval.blocks), noBlocks());
+  const { members, unmeasured } = derivedMembers(parts);
   return {
     schema: RUN_SCHEMA,
     id: parts.id,
@@ -157,7 +195,7 @@ function measuredRun(parts) {
     failures: stats.failures,
     failureWords: parts.failureWords,
     reorgs: parts.reorgs,
-    rates: ratesOf(parts, blocks),
+    rates: members.rates,
     latency: {
       total: sum(latency, censored),
       fromStart: sum(fromStart, fromStartCensored),
@@ -169,33 +207,87 @@ function measuredRun(parts) {
     },
     byName: groups(stats.byName),
     byEndpoint: groups(stats.byEndpoint),
-    ...byStage(parts),
+    ...(members.byStage && { byStage: members.byStage }),
     lag: lag.toJSON(),
     intervals: parts.intervals,
     series: parts.series,
-    blocks,
-    probes: load.length === 0 ? null : probesOf(load),
-    generator: {
-      ...generator,
-      cpuUsPerVerified: verified > 0 ? generator.cpuUs / verified : null,
-    },
+    blocks: members.blocks,
+    probes: members.probes,
+    generator: members.generator,
     audit: parts.audit,
     ...parts.observed,
     spending: parts.spending,
     verdict: null,
     thresholds: [],
-    unmeasured: unmeasuredFigures(parts, { seconds, verified, blocks, isProbed: load.length > 0 }),
+    unmeasured: { ...unmeasured, ...parts.unmeasured, ...(parts.end === 'running' && NOT_ENDED) },
   };
 }
 
-/** @param {RunParts} parts @param {BlockTotals} blocks of the window @returns {Rates} */
+/** What is known only when a run is over. */
+const NOT_ENDED = Object.freeze(
+  Object.fromEntries(['/exitCode', '/audit', '/verdict'].map((pointer) => [pointer, STILL_RUNNING])),
+);
+
+/** Members that may be unknown, with the reasons. @param {RunParts} parts */
+function derivedMembers(parts) {
+  const load = parts.intervals.filter(({ phase }) => phase === 'load');
+  // CPU time is known up to the last report.
+  const verified = load.reduce((all, { counts }) => all + counts.verified, 0);
+  const blocks = load.reduce((all, interval) => addBlocks(all, interval.blocks), noBlocks());
+  /** @type {WithUnknown<Pick<RunFile, 'rates' | 'byStage' | 'blocks' | 'probes' | 'generator'>>} */
+  const derived = {
+    rates: ratesOf(parts, blocks),
+    byStage: byStage(parts),
+    blocks: blocksOf(blocks),
+    probes: load.length === 0 ? unknown('the window was over before its first report') : probesOf(load),
+    generator: generatorOf(parts.generator, verified),
+  };
+  return asMembers(derived);
+}
+
+/** A count of 0 explains what is null beside it. @param {BlockTotals} blocks @returns {WithUnknown<BlockTotals>} */
+function blocksOf(blocks) {
+  const { count, skewMinMs, skewMaxMs } = blocks;
+  if (count === 0) return blocks;
+  const why = 'eth_getBlockByNumber: timestamp is not there';
+  return { ...blocks, skewMinMs: orUnknown(skewMinMs, why), skewMaxMs: orUnknown(skewMaxMs, why) };
+}
+
+/** @param {RunParts['generator']} generator @param {number} verified in the window @returns {WithUnknown<GeneratorFacts>} */
+function generatorOf(generator, verified) {
+  const { batches, submissionBatches } = generator;
+  const noRefusal = 'no batch was refused';
+  return {
+    ...generator,
+    batches: { ...batches, why: orUnknown(batches.why, noRefusal) },
+    ...(submissionBatches && {
+      submissionBatches: { ...submissionBatches, why: orUnknown(submissionBatches.why, noRefusal) },
+    }),
+    inclusionResolutionMs: orUnknown(generator.inclusionResolutionMs, 'no thread has reported'),
+    headSource: orUnknown(generator.headSource, 'no thread has reported'),
+    samplesDropped: orUnknown(generator.samplesDropped, STILL_RUNNING),
+    arrivalSeed: orUnknown(generator.arrivalSeed, 'arrivals were not random'),
+    cpuUsPerVerified: ratio(generator.cpuUs, verified, 'nothing was verified in the window'),
+  };
+}
+
+const NO_LENGTH = 'the window has no length';
+
+/** @param {RunParts} parts @param {BlockTotals} blocks of the window @returns {WithUnknown<Rates>} */
 function ratesOf(parts, blocks) {
-  const { stats, durationUs, ratesUs, isOpenLoop, inWindow, observed } = parts;
+  const { stats, durationUs, ratesUs, periodUs, isOpenLoop, inWindow, observed, environment } = parts;
   const { window, inside } = stats;
-  const rate = (/** @type {number} */ count) => (durationUs > 0 ? (1e6 * count) / durationUs : null);
-  const lengthMs = dueMs(durationUs / 1000, observed);
-  const dueRate = (/** @type {number} */ count) => (isOpenLoop && lengthMs > 0 ? (1000 * count) / lengthMs : null);
-  const spreadRate = (/** @type {number} */ amount) => (ratesUs > 0 ? (1e6 * amount) / ratesUs : null);
+  const rate = (/** @type {number} */ count) => ratio(1e6 * count, durationUs, NO_LENGTH);
+  const lengthMs = Math.max(0, dueMs(durationUs / 1000, observed));
+  const noTime = durationUs === 0 ? NO_LENGTH : 'operations were held back for the whole window (--max-base-fee)';
+  const dueRate = (/** @type {number} */ count) =>
+    isOpenLoop ? ratio(1000 * count, lengthMs, noTime) : unknown('no rate was asked for (--rate, --stages)');
+  const between = periodUs === null ? '' : `, and about ${milliseconds(periodUs)} pass between two`;
+  const noBlock = durationUs === 0 ? NO_LENGTH : `the window has no block${between}`;
+  const spreadRate = (/** @type {number} */ amount) => ratio(1e6 * amount, ratesUs, noBlock);
+  const noGas =
+    (environment.inclusion === null && 'plain calls are in no block') ||
+    (!statesGas(blocks) && 'eth_getBlockByNumber: gasUsed is not there');
   return {
     askedPerSecond: dueRate(window.scheduled),
     achievedPerSecond: dueRate(inside.latency.count),
@@ -203,7 +295,7 @@ function ratesOf(parts, blocks) {
     acceptedPerSecond: rate(window.accepted),
     includedPerSecond: spreadRate(inWindow.included),
     verifiedPerSecond: spreadRate(inWindow.verified),
-    chainGasPerSecond: parts.environment.inclusion === null || !statesGas(blocks) ? null : spreadRate(inWindow.gas),
+    chainGasPerSecond: noGas ? unknown(noGas) : spreadRate(inWindow.gas),
     spreadMs: ratesUs / 1000,
   };
 }
@@ -218,61 +310,26 @@ function sum(a, b) {
   return new Distribution().add(a).add(b).toJSON();
 }
 
-/** Figures of the stages of --stages that had begun; empty without --stages. @param {RunParts} parts */
+/** Figures of the stages of --stages that had begun. @param {RunParts} parts @returns {WithUnknown<RunFile['byStage']>} absent without --stages */
 function byStage({ stats, schedule = null, durationUs, ratesUs }) {
-  if (schedule?.firstStage === undefined) return {};
+  if (schedule?.firstStage === undefined) return undefined;
   const { stages, firstStage } = schedule;
+  const noBlock = 'the drain ended before a block of the stage was seen';
   let endUs = 0;
-  const rows = stages.slice(firstStage).flatMap(({ fromPerSecond, toPerSecond, durationUs: stageUs }, i) => {
+  return stages.slice(firstStage).flatMap(({ fromPerSecond, toPerSecond, durationUs: stageUs }, i) => {
     const startUs = endUs;
     endUs = Math.min(startUs + stageUs, durationUs);
     const group = stats.byStage[firstStage + i];
     if (group === undefined || endUs <= startUs) return [];
     const { counts, latency, censored } = group;
     // If the drain was cut short, rates are known up to the last block.
-    const knownUs = Math.min(endUs, ratesUs) - startUs;
-    const tps = knownUs > 0 ? (1e6 * group.windowVerified) / knownUs : null;
+    const tps = ratio(1e6 * group.windowVerified, Math.max(0, Math.min(endUs, ratesUs) - startUs), noBlock);
     const place = { stage: i + 1, startMs: startUs / 1000, endMs: endUs / 1000, fromPerSecond, toPerSecond };
     return [{ ...place, counts, tps, latency: sum(latency, censored), censored: censored.toJSON() }];
   });
-  return { byStage: rows };
 }
 
 /** @param {Record<string, GroupFigures>} figures */
 function groups(figures) {
   return Object.fromEntries(Object.entries(figures).map(([key, group]) => [key, groupJson(group)]));
-}
-
-/**
- * @param {RunParts} parts
- * @param {{seconds: number, verified: number, blocks: BlockTotals, isProbed: boolean}} known
- * @returns {Record<string, string>} reasons of null figures by JSON pointer
- */
-function unmeasuredFigures(parts, { seconds, verified, blocks, isProbed }) {
-  const { unmeasured, isOpenLoop, generator, environment, ratesUs, periodUs } = parts;
-  const unknown = parts.end === 'running' ? ['/exitCode', '/audit', '/verdict', '/generator/samplesDropped'] : [];
-  const reasons = { ...unmeasured, ...Object.fromEntries(unknown.map((pointer) => [pointer, STILL_RUNNING])) };
-  for (const name of isOpenLoop ? [] : ['askedPerSecond', 'achievedPerSecond'])
-    reasons[`/rates/${name}`] = 'no rate was asked for (--rate, --stages)';
-  if (isOpenLoop && seconds > 0 && dueMs(1000 * seconds, parts.observed) <= 0)
-    for (const name of ['askedPerSecond', 'achievedPerSecond'])
-      reasons[`/rates/${name}`] = 'nothing was due: the load was held for the whole window (--max-base-fee)';
-  if (environment.inclusion === null) reasons['/rates/chainGasPerSecond'] = 'plain calls are in no block';
-  if (!statesGas(blocks)) reasons['/rates/chainGasPerSecond'] = 'eth_getBlockByNumber: gasUsed is not there';
-  if (blocks.count > 0 && blocks.skewMaxMs === null)
-    for (const name of ['skewMinMs', 'skewMaxMs'])
-      reasons[`/blocks/${name}`] = 'eth_getBlockByNumber: timestamp is not there';
-  if (seconds > 0 && ratesUs === 0)
-    for (const name of ['includedPerSecond', 'verifiedPerSecond', 'chainGasPerSecond'])
-      reasons[`/rates/${name}`] ??=
-        `the window has no block${periodUs === null ? '' : `, and about ${milliseconds(periodUs)} pass between two`}`;
-  if (generator.arrivalSeed === null) reasons['/generator/arrivalSeed'] = 'arrivals were not random';
-  for (const name of /** @type {const} */ (['inclusionResolutionMs', 'headSource']))
-    if (generator[name] === null) reasons[`/generator/${name}`] ??= 'no thread has reported';
-  for (const [i, { tps }] of (byStage(parts).byStage ?? []).entries())
-    if (tps === null) reasons[`/byStage/${i}/tps`] = 'the drain ended before a block of the stage was seen';
-  if (seconds === 0) reasons['/rates'] = 'the window has no length';
-  if (!isProbed) reasons['/probes'] = 'the window was over before its first report';
-  if (verified === 0) reasons['/generator/cpuUsPerVerified'] = 'nothing was verified in the window';
-  return reasons;
 }

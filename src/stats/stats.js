@@ -38,7 +38,7 @@ export function noneUsed() {
     failedPolls: 0,
     presigned: { used: 0, discarded: 0 },
     resubmissions: { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 },
-    pauses: { limitAnswers: 0, limitedMs: 0, unansweredMs: 0 },
+    pauses: { limitAnswers: 0, limitedMs: 0, unansweredMs: 0, unpaidMs: 0 },
   };
 }
 
@@ -48,9 +48,9 @@ export function newGroup() {
 }
 
 /** A group as a run file has it. @param {GroupFigures} group @returns {GroupJson} */
-export function groupJson({ counts, windowVerified, gas, failures, latency, censored }) {
+export function groupJson({ counts, windowVerified, failedInWarmUp, gas, failures, latency, censored }) {
   const all = new Distribution().add(latency).add(censored);
-  return { counts, windowVerified, gas, failures, latency: all.toJSON(), censored: censored.toJSON() };
+  return { counts, windowVerified, failedInWarmUp, gas, failures, latency: all.toJSON(), censored: censored.toJSON() };
 }
 
 /**

@@ -2,10 +2,11 @@ import { EXIT } from '../errors.js';
 import { similarNames } from '../similar-names.js';
 import { quote } from '../text.js';
 import { AUDIT_RESULTS, auditResult } from './audit-result.js';
-import { figureNames, figureOf, whyNull } from './figures.js';
+import { figureNames, figureOf } from './figures.js';
+import { isUnknown, product, ratio } from './unknown.js';
 
 /**
- * @import { Figure, Operator, RunFile, Threshold, ThresholdResult, Unit } from '../contracts/run-file.d.ts'
+ * @import { Figure, FigureBounds, Operator, RunFile, Threshold, ThresholdResult, Unit, Unknown } from '../contracts/run-file.d.ts'
  */
 
 /**
@@ -93,8 +94,9 @@ function auditThreshold(expression) {
 export function checkThresholds(thresholds, run) {
   return thresholds.map((threshold) => {
     if (threshold.unit === 'result') return checkResult(threshold, run);
-    const { value, why, atMost = value, censored } = measure(threshold, run);
-    if (value === null || atMost === null) return { ...threshold, value, passed: false, why: why ?? 'not measured' };
+    const measured = measure(threshold, run);
+    if (isUnknown(measured)) return { ...threshold, value: null, passed: false, why: measured.why };
+    const { value, atMost, censored } = measured;
     const passed = HOLDS[threshold.operator](value, atMost, Number(threshold.limit));
     if (atMost <= value) return { ...threshold, value, passed };
     return { ...threshold, value, atMost: Number.isFinite(atMost) ? atMost : null, censored, passed };
@@ -104,7 +106,8 @@ export function checkThresholds(thresholds, run) {
 /** @param {Threshold} threshold of the audit @param {RunFile} run @returns {ThresholdResult} */
 function checkResult(threshold, run) {
   const value = auditResult(run);
-  if (value === null) return { ...threshold, value, passed: false, why: run.unmeasured['/audit'] };
+  if (value === null)
+    return { ...threshold, value, passed: false, why: run.unmeasured['/audit'] ?? 'there is no audit' };
   return { ...threshold, value, passed: (value === threshold.limit) === (threshold.operator === '=') };
 }
 
@@ -113,20 +116,23 @@ export function thresholdExit(results) {
   return results.every(({ passed }) => passed) ? EXIT.ok : EXIT.thresholdFailed;
 }
 
-/** @param {Threshold} threshold @param {RunFile} run @returns {{value: number | null, atMost?: number, censored?: number, why?: string}} */
+/** @param {Threshold} threshold @param {RunFile} run @returns {FigureBounds | Unknown} */
 function measure({ figure: name, unit }, run) {
   const figure = known(name);
-  if (figure.bounds !== undefined) {
-    const { us, atMostUs, censored } = figure.bounds(run);
-    return us === null ? { value: us, why: whyNull(figure, run) } : { value: us, atMost: atMostUs, censored };
-  }
-  const value = figure.read(run);
-  if (value === null) return { value, why: whyNull(figure, run) };
-  if (unit !== 'percent' || figure.whole === undefined) return { value };
-  const whole = known(figure.whole).read(run) ?? 0;
+  if (figure.bounds !== undefined) return figure.bounds(run);
+  const isShare = unit === 'percent' && figure.whole !== undefined;
+  const value = isShare ? shareOf(figure.read(run), String(figure.whole), run) : figure.read(run);
+  return isUnknown(value) ? value : { value, atMost: value, censored: 0 };
+}
+
+/** @param {number | Unknown} count @param {string} whole name of the figure that it is a part of @param {RunFile} run */
+function shareOf(count, whole, run) {
   // The product first, because it is exact: 7 of 1000 is 0.7.
-  if (whole > 0) return { value: (100 * value) / whole };
-  return { value: null, why: `a share of nothing: no operation was ${figure.whole} in the window` };
+  return ratio(
+    product(100, count),
+    known(whole).read(run),
+    `a share of nothing: no operation was ${whole} in the window`,
+  );
 }
 
 /** @param {string} name of a figure that a threshold was made of */

@@ -52,17 +52,28 @@ export class SpanLog {
   }
 }
 
-/** Limit of the points of a series; above it neighbours are merged in pairs. */
+/** Limit of the points of a series. */
 const MOST_POINTS = 2000;
 const POINT_MS = 1000;
 
-/** Operations verified, and gas used by blocks, in each second. The first points may be before the load. */
+/**
+ * Operations verified, and gas used by blocks, in each second. The first points may be before the load. Above the limit
+ * neighbours are merged in pairs, or the oldest points are left out.
+ */
 export class Series {
+  #keepsAll;
+  /** From when on all points are there. */
+  keptFromMs = -Infinity;
   #stepMs = POINT_MS;
   /** Number of the first point, which begins at #first * #stepMs. */
   #first = 0;
   /** @type {Array<{verified: number, gas: number}>} */
   #points = [];
+
+  /** @param {{keepsAll?: boolean}} [options] keepsAll: otherwise it has the latest points, each of one second */
+  constructor({ keepsAll = true } = {}) {
+    this.#keepsAll = keepsAll;
+  }
 
   /** @param {SeriesJson} json @returns {Series} */
   static from({ startMs, stepMs, verified, gas = [] }) {
@@ -82,7 +93,14 @@ export class Series {
       point.verified += share * verified;
       point.gas += share * gas;
     }
-    while (this.#points.length > MOST_POINTS) this.#halve();
+    while (this.#points.length > MOST_POINTS) {
+      if (this.#keepsAll) this.#halve();
+      else {
+        this.#points.shift();
+        this.#first += 1;
+        this.keptFromMs = this.#first * this.#stepMs;
+      }
+    }
   }
 
   /** @param {number} at */
@@ -143,6 +161,8 @@ const HALT = 5;
 /** The throughput of a whole run: what its threads report, spread over the rows of the intervals and over the series. */
 export class Throughput {
   series = new Series();
+  /** The latest seconds: later the points of the whole run are longer than an interval. */
+  #recent = new Series({ keepsAll: false });
   /** What the window has of all that was spread. */
   inWindow = { verified: 0, included: 0, gas: 0 };
   /** When blocks were seen last by all threads, and all of their operations had ended. */
@@ -191,6 +211,7 @@ export class Throughput {
   #spread({ fromUs, toUs }, amounts) {
     const [fromMs, toMs] = [fromUs, toUs].map((us) => (us - this.#loadStartUs) / 1000);
     this.series.add(fromMs, toMs, amounts);
+    this.#recent.add(fromMs, toMs, amounts);
     this.log.spread(fromMs, toMs, amounts);
   }
 
@@ -215,7 +236,7 @@ export class Throughput {
     // During a halt of the chain the rate falls.
     const recentUs = nowUs - 2 * Math.max(this.spanUs ?? 0, 1000 * POINT_MS);
     const untilMs = POINT_MS * Math.floor((Math.max(this.settledUs, recentUs) - this.#loadStartUs) / 1000 / POINT_MS);
-    const fromMs = Math.max(0, untilMs - lengthMs);
-    return untilMs <= fromMs ? null : (1000 * this.series.between(fromMs, untilMs).verified) / (untilMs - fromMs);
+    const fromMs = Math.max(0, this.#recent.keptFromMs, untilMs - lengthMs);
+    return untilMs <= fromMs ? null : (1000 * this.#recent.between(fromMs, untilMs).verified) / (untilMs - fromMs);
   }
 }

@@ -1,8 +1,7 @@
-import { backlog } from './growth.js';
+import { backlog, verifiedWhileDue } from './growth.js';
 import { Distribution } from './histogram.js';
 import { blockIntervalMs } from './blocks.js';
-import { nodeCpuPercent } from './figures.js';
-import { STAGES } from './figures.js';
+import { STAGES, fullnessOf, shownFigure } from './figures.js';
 import { isPlain } from './sample.js';
 import { byCode, count as whole, counted, digits, milliseconds, partOf, percent, seconds, tenths } from '../text.js';
 
@@ -18,6 +17,8 @@ import { byCode, count as whole, counted, digits, milliseconds, partOf, percent,
 
 /** Share of the operations below which a failure does not count as a limit. */
 const RELEVANT = 0.01;
+/** Share of the wallets, or of their time, below which a lack of funds does not count as the limit. */
+const FEW = 0.25;
 /** Share of the time that users paused after unanswered calls. */
 const PAUSED = 0.25;
 /** Share of the time without a CPU from which on it is mentioned. */
@@ -42,13 +43,20 @@ const ROWS = Object.freeze([
   {
     name: 'funds',
     when: (f) =>
-      f.empty > 0 && (f.empty >= 0.25 * f.wallets || f.run.end === 'no_wallets' || f.run.counts.verified === 0),
+      f.empty > 0 && (f.empty >= FEW * f.wallets || f.run.end === 'no_wallets' || f.run.counts.verified === 0),
     evidence: (f) =>
       `${partOf(f.empty, f.wallets, 'wallet')} had too little left for a transaction (insufficient_funds ${whole(f.run.failures.insufficient_funds)})`,
-    advice: ({ run }) =>
-      run.refills === undefined
-        ? 'raise --fund-amount'
-        : 'see the warnings: pay the funder more, or raise --fund-amount and --refill-below',
+    advice: () => 'raise --fund-amount',
+  },
+  // A wallet that is paid goes on: how often wallets were empty does not tell for how long.
+  {
+    name: 'funds',
+    when: (f) =>
+      f.unpaidShare !== null &&
+      (f.unpaidShare >= FEW || (f.unpaidShare > 0 && (f.run.end === 'no_wallets' || f.run.counts.verified === 0))),
+    evidence: (f) =>
+      `wallets waited for a payment ${percent(f.unpaidShare ?? 0)} of their time (insufficient_funds ${whole(f.run.failures.insufficient_funds ?? 0)})`,
+    advice: () => 'see the warnings: pay the funder more, or raise --fund-amount and --refill-below',
   },
   {
     name: 'port-bound',
@@ -163,8 +171,10 @@ const ROWS = Object.freeze([
 /** @param {Row['when']} when @param {Row['evidence']} words @returns {Row} */
 function node(when, words) {
   // Operations that ended in the drain do not count.
-  const inWindow = (/** @type {Facts} */ { asked, run: { rates } }) =>
-    `; ${digits(rates.verifiedPerSecond ?? 0)} of ${digits(asked ?? 0)} per second were verified in the window`;
+  const inWindow = (/** @type {Facts} */ { asked, run }) => {
+    const verified = verifiedWhileDue(run);
+    return verified === null ? '' : `; ${digits(verified)} of ${digits(asked)} per second were verified in the window`;
+  };
   return { name: 'node-bound', when, evidence: (f) => `${words(f)}${f.asked === null ? '' : inWindow(f)}` };
 }
 
@@ -211,7 +221,7 @@ function concurrency(when, words) {
     name: 'concurrency-bound',
     when: (f) => isPossible(f) && isRoom(f) && when(f),
     evidence: (f) =>
-      `${counted(f.wallets, f.noun.slice(0, -1))} with ${whole(f.inFlight)} in flight each did ${digits(f.done)} per second with a median latency of ${milliseconds(f.p50Us)}, ${words(f)}`,
+      `${counted(f.wallets, f.noun.slice(0, -1))} with ${whole(f.inFlight)} in flight each ${f.done === null ? 'had' : `did ${digits(f.done)} per second with`} a median latency of ${milliseconds(f.p50Us)}, ${words(f)}`,
     advice: moreAtOnce,
   };
 }
@@ -271,11 +281,12 @@ export function inFlightNeeded({ rates: { askedPerSecond: asked }, latency: { fr
 function factsOf(run) {
   const { blocks, config, counts, environment, failures, latency, probes, rates, window } = run;
   const { gasLimit } = blocks;
+  const fullness = fullnessOf(blocks);
   const { inclusion } = environment;
   const intervalUs = 1000 * blockIntervalMs(blocks, window.durationMs);
   const roundTripUs = 1000 * (Number(environment.roundTripMs) || 0);
   const [wallets, inFlight] = [Number(config.threads), Number(config.inFlight ?? 1)];
-  const { limitAnswers = 0, limitedMs = 0 } = run.generator.pauses ?? {};
+  const { limitAnswers = 0, limitedMs = 0, unpaidMs } = run.generator.pauses ?? {};
   const rows = run.intervals.filter(({ phase }) => phase !== 'drain');
   const allMs = rows.reduce((sum, { startMs, endMs }) => sum + endMs - startMs, 0) * wallets * inFlight;
   const { callsPerIteration = 1, calls } = environment.workload;
@@ -286,7 +297,7 @@ function factsOf(run) {
   const growth = asked === null ? null : backlog(run);
   const [p50Us, p90Us] = [latency.total.p50Us ?? Infinity, latency.total.p90Us ?? Infinity];
   const waits = waitsOf(run);
-  const [cpu, sockets] = [nodeCpuPercent(run), probes?.sockets];
+  const [cpu, sockets] = [shownFigure('node.cpu', run), probes?.sockets];
   return {
     ...{ run, wallets, inFlight, slots: wallets * inFlight, noun: isPlain(run) ? 'users' : 'wallets' },
     down: endpointDown(run),
@@ -294,16 +305,28 @@ function factsOf(run) {
     heldBack: heldBack(run),
     // Without these, calls may only have waited in the generator.
     isUnanswered: counts.verified < counts.started || run.generator.resubmissions.repeated > 0,
-    // With several in flight more operations fail than wallets are empty.
-    empty: Math.min(failures.insufficient_funds ?? 0, wallets, run.generator.retiredWallets || Infinity),
+    // With several in flight more operations fail than wallets are empty. Wallets that are paid become none of these.
+    empty:
+      run.refills === undefined
+        ? Math.min(failures.insufficient_funds ?? 0, wallets, run.generator.retiredWallets || Infinity)
+        : 0,
+    unpaidShare:
+      run.refills === undefined || unpaidMs === undefined || allMs === 0
+        ? null
+        : Math.min(1, (unpaidMs * inFlight) / allMs),
     portless: failures.transport_no_ports ?? 0,
     hasFewPorts: (sockets?.endpoints ?? []).some(({ portsLeft }) => portsLeft < 0.02 * (sockets?.range.ports ?? 0)),
     limitAnswers,
-    limitedShare: Math.min(1, limitedMs / Math.max(1, isPlain(run) ? allMs : latency.total.sumUs / 1000)),
+    limitedShare: Math.min(
+      1,
+      isPlain(run)
+        ? limitedMs / Math.max(1, allMs)
+        : (windowShare(run) * limitedMs) / Math.max(1, latency.total.sumUs / 1000),
+    ),
     // Pauses after unanswered calls, and think time, as shares of the time of all users.
     pausedShare: allMs > 0 ? Math.min(1, (run.generator.pausedMs ?? 0) / allMs) : 0,
     restShare: thinkUs / Math.max(1, thinkUs + (latency.total.meanUs ?? 0)),
-    ...{ asked, achieved, isDropping, growth, done: (asked === null ? verifiedPerSecond : achieved) ?? 0 },
+    ...{ asked, achieved, isDropping, growth, done: asked === null ? verifiedPerSecond : achieved },
     // Operations at the end of the window may fail.
     isHeld: asked !== null && achieved >= 0.99 * asked && !isDropping && growth === null,
     // With the latency of the node alone there would have been an idle wallet for each operation.
@@ -317,7 +340,7 @@ function factsOf(run) {
     submitUs: inclusion?.name === 'sync' ? 0 : (latency.stages.submit.meanUs ?? 0),
     // Without a gas limit nothing is known of the room in a block.
     isFull: blocks.count > 0 && Boolean(gasLimit) && (blocks.full ?? 0) >= 0.5 * blocks.count,
-    fullness: blocks.count === 0 || !gasLimit ? null : blocks.gasUsed / (blocks.count * gasLimit),
+    fullness: fullness === null ? null : fullness / 100,
     // Few blocks prove nothing. Fast ones may be produced on demand, so that their interval follows the load.
     blockUs: blocks.count >= 4 && intervalUs >= 50_000 ? intervalUs : Infinity,
     confirmations: Number(config.confirmations ?? 0),
@@ -341,8 +364,24 @@ export function waitedShareOf({ probes, window }) {
   return Math.min(1, (probes?.loop?.waitedUs ?? 0) / (1000 * window.durationMs));
 }
 
+/**
+ * The share of the window in what operations waited: pauses are known of the whole run, the latency is that of the window.
+ * @param {Pick<RunFile, 'latency' | 'intervals'>} run
+ */
+function windowShare({ latency, intervals }) {
+  const allUs = intervals.reduce((sum, row) => sum + row.latency.sumUs, 0);
+  return Math.min(1, latency.total.sumUs / Math.max(1, allUs));
+}
+
 /** Waiting in the generator, as means of an operation. @param {RunFile} run */
-function waitsOf({ environment, generator: own, latency: { stages }, probes, window }) {
+function waitsOf(run) {
+  const {
+    environment,
+    generator: own,
+    latency: { stages },
+    probes,
+    window,
+  } = run;
   const count = Math.max(1, stages.queued.count);
   const meanUs = Math.max(1, sumUs(stages) / count);
   const { limitedMs = 0, unansweredMs = 0 } = own.pauses ?? {};
@@ -356,7 +395,7 @@ function waitsOf({ environment, generator: own, latency: { stages }, probes, win
   // Connections that a slow node keeps are no shortage of ours.
   const roundTripUs = 1000 * (Number(environment.roundTripMs) || Infinity);
   const isNodeSlow = (stages.submit.meanUs ?? 0) > 3 * roundTripUs + lateUs;
-  const askedMs = limitedMs + unansweredMs;
+  const askedMs = windowShare(run) * (limitedMs + unansweredMs);
   const queuedUs = isNodeSlow ? 0 : Math.max(0, stages.queued.sumUs - 1000 * askedMs) / count;
   // Reads of heads and blocks wait for a connection as well, so that inclusion is seen late.
   const readsUs = queuedUs < 50_000 ? 0 : Math.min(stages.inclusion.meanUs ?? 0, 2 * queuedUs);
@@ -455,7 +494,7 @@ const ACCOUNTED = 0.7;
 function isOneBlock({ p50Us, p90Us, blockUs, confirmations, extraUs, submitUs, lateUs, asked, done, slots }) {
   // One transaction after the other is taken: with more of them the last would miss the block.
   const isTakenSlowly = submitUs - lateUs > SLOW_SUBMISSION * blockUs + extraUs;
-  if (isTakenSlowly || (asked === null && (done * p50Us) / 1e6 < ACCOUNTED * slots)) return false;
+  if (isTakenSlowly || (asked === null && ((done ?? 0) * p50Us) / 1e6 < ACCOUNTED * slots)) return false;
   const within = (/** @type {number} */ blocks) => (blocks + confirmations) * blockUs + extraUs;
   // On an idle chain an operation takes one block. With room for most of them only the others wait for a second one.
   return blockUs < Infinity && p50Us <= within(1.3) && p90Us <= within(1.6);

@@ -1,5 +1,6 @@
-import { LISTED_COUNTS, STAGES, censoredOf, figureOf, labelOf } from '../stats/figures.js';
+import { LISTED_COUNTS, STAGES, figureOf, labelOf } from '../stats/figures.js';
 import { parseThreshold } from '../stats/thresholds.js';
+import { isUnknown, orNull } from '../stats/unknown.js';
 import { digits, quote } from '../text.js';
 
 /** @import { Figure, RunFile, Unit } from '../contracts/run-file.d.ts' */
@@ -16,7 +17,7 @@ import { digits, quote } from '../text.js';
  * @property {(value: number) => number} scaled to that unit
  * @property {'higher' | 'lower'} better
  * @property {(run: RunFile) => number | null} read
- * @property {(run: RunFile) => boolean} isAtLeast whether it is a lower bound, because of censored operations
+ * @property {(run: RunFile) => boolean} isAtLeast whether it is a lower bound, because of censored operations or checks that could not be made
  * @property {(value: number | null, isAtLeast?: boolean) => string} show with its unit
  */
 
@@ -48,7 +49,7 @@ export function metricOf(name) {
     name: figure.name,
     unit: figure.unit,
     suffix,
-    read: figure.read,
+    read: (run) => orNull(figure.read(run)),
     label: labelOf(figure),
     words: figure.words,
     better: figure.better ?? 'lower',
@@ -63,11 +64,12 @@ export function readMetrics(run) {
   return Object.fromEntries(METRICS.map((name) => [name, metricOf(name).read(run)]));
 }
 
-/** Stages cover verified operations only, so they are exact. @param {Figure} figure @param {RunFile} run */
+/** Latencies of stages cover verified operations only, so they are exact. @param {Figure} figure @param {RunFile} run */
 function isAtLeast(figure, run) {
-  if (figure.bounds === undefined || figure.isOfVerified || censoredOf(run).count === 0) return false;
-  const { us, atMostUs } = figure.bounds(run);
-  return us !== null && shown(us, figure) !== shown(atMostUs, figure);
+  if (figure.bounds === undefined || figure.isOfVerified) return false;
+  const bounds = figure.bounds(run);
+  if (isUnknown(bounds) || bounds.censored === 0) return false;
+  return shown(bounds.value, figure) !== shown(bounds.atMost, figure);
 }
 
 /** The metrics that are lower bounds. @param {RunFile} run @param {readonly string[]} [names] */

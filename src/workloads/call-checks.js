@@ -1,4 +1,4 @@
-import { ask, blockAt, toHex } from '../chain/answers.js';
+import { HEAD, ask, blockAt, toHex } from '../chain/answers.js';
 import { classOf } from '../chain/refusals.js';
 import { CheckError, ProtocolError, RpcError, StressError, UnavailableError, oneLine, withoutKeys } from '../errors.js';
 import { counted } from '../text.js';
@@ -177,49 +177,104 @@ export class Head {
   }
 }
 
-/** Attempts to get an answer that the second endpoint does not have yet, because it may be a block behind. */
+/** Attempts to get an answer that an endpoint does not have yet, because it may be a block behind. */
 const TRIES = 8;
 const PAUSE_MS = 250;
 
 /** Messages of nodes about a missing block. */
 const NOT_THERE = /not found|unknown block|unknown header|missing|not available|beyond|future|greater than/i;
 
-/** A second endpoint whose answers are compared. It is called after the first one has answered, outside of the latency. */
+/** @typedef {{value: any, words: string | null}} Reply words: of an error answer */
+
+/**
+ * Compares the answers of two endpoints, outside of the latency. Either of them may be behind: what one of them lacks is
+ * asked for again, and only an endpoint that has reached the head of the other differs from it. Between two answers there
+ * may be a reorg: they differ if they still do when both are asked again.
+ */
 export class Reference {
-  #rpc;
+  #rpcs;
   #clock;
 
-  /** @param {Rpc} rpc @param {Clock} clock */
-  constructor(rpc, clock) {
-    this.#rpc = rpc;
+  /** @param {{first: Rpc, other: Rpc, clock: Clock}} options first: under load */
+  constructor({ first, other, clock }) {
+    this.#rpcs = { first, other };
     this.#clock = clock;
   }
 
   /** @param {{name: string, method: string, params: unknown[]}} call @param {unknown} answer of the first endpoint @returns {Promise<null>} */
   async compare({ name, method, params }, answer) {
+    const replies = { first: /** @type {Reply} */ ({ value: answer, words: null }), other: NO_REPLY };
+    /** Its head when the other one lacked something. @type {number | null} */
+    let head = null;
+    /** How they differed before both were asked again. @type {string | null} */
+    let before = null;
+    replies.other = await this.#call('other', method, params);
     for (let tries = 1; ; tries += 1) {
-      const { theirs, words } = await this.#call(method, params);
-      const difference = words ?? differenceOf(theirs, answer);
-      if (difference === null) return null;
-      const isBehind = theirs === null && (words === null || NOT_THERE.test(words));
-      if (!isBehind) throw new CheckError(`${name}: ${this.#rpc.display} answers differently: ${difference}`);
-      if (tries === TRIES)
-        throw new CheckError(`${name}: ${this.#rpc.display} is behind and does not have it yet (${difference})`);
+      const { first, other } = replies;
+      const ofFirst = first.words === null ? null : `${this.#rpcs.first.display} now says ${first.words}`;
+      const difference = ofFirst ?? other.words ?? differenceOf(other.value, first.value);
+      if (difference === null && before === null) return null;
+      if (difference === null) throw unchecked(`${name}: the answers have changed, as after a reorg (${before})`);
+      const late = lacks(first) === lacks(other) ? null : lacks(first) ? 'first' : 'other';
+      if (late === null && before !== null) throw this.#difference(name, difference);
+      if (late === null) {
+        before = difference;
+        replies.first = await this.#call('first', method, params);
+        replies.other = await this.#call('other', method, params);
+        continue;
+      }
+      head ??= await this.#headOf(late === 'first' ? 'other' : 'first');
+      if (tries >= TRIES) throw await this.#lateOrDifferent(late, head, { name, difference });
       await this.#clock.sleep(PAUSE_MS);
+      replies[late] = await this.#call(late, method, params);
     }
   }
 
-  /** @param {string} method @param {unknown[]} params @returns {Promise<{theirs: unknown, words: string | null}>} */
-  async #call(method, params) {
+  /** @param {'first' | 'other'} late @param {number} head of the other one, when it had the answer @param {{name: string, difference: string}} found */
+  async #lateOrDifferent(late, head, { name, difference }) {
+    const own = await this.#headOf(late);
+    if (own >= head) return this.#difference(name, difference);
+    return unchecked(`${name}: ${this.#rpcs[late].display} is behind and does not have it yet (${difference})`);
+  }
+
+  /** @param {string} name @param {string} difference */
+  #difference(name, difference) {
+    return new CheckError(`${name}: ${this.#rpcs.other.display} answers differently: ${difference}`);
+  }
+
+  /** @param {'first' | 'other'} side @returns {Promise<number>} */
+  #headOf(side) {
+    return ask(this.#rpcs[side], HEAD, 'check').catch(notChecked);
+  }
+
+  /** @param {'first' | 'other'} side @param {string} method @param {unknown[]} params @returns {Promise<Reply>} */
+  async #call(side, method, params) {
     try {
-      return { theirs: await this.#rpc.call(method, params, 'check'), words: null };
+      return { value: await this.#rpcs[side].call(method, params, 'check'), words: null };
     } catch (error) {
       // Some nodes answer with an error for a block that they do not have yet.
-      if (error instanceof RpcError) return { theirs: null, words: error.message };
-      if (error instanceof StressError) throw new CheckError(`not checked: ${error.message}`, 'check_unavailable');
-      throw error;
+      return error instanceof RpcError ? { value: null, words: error.message } : notChecked(error);
     }
   }
+}
+
+/** @type {Reply} */
+const NO_REPLY = Object.freeze({ value: null, words: null });
+
+/** @param {unknown} error @returns {never} */
+function notChecked(error) {
+  throw error instanceof StressError ? unchecked(error.message) : error;
+}
+
+/** @param {string} why */
+function unchecked(why) {
+  return new CheckError(`not checked: ${why}`, 'check_unavailable');
+}
+
+/** Whether it is what an endpoint says that does not have a block yet. @param {Reply} reply */
+function lacks({ value, words }) {
+  if (words !== null) return NOT_THERE.test(words);
+  return (value ?? null) === null || value.blockNumber === null;
 }
 
 /** Code of an error answer for parameters that the method does not take (JSON-RPC 2.0). */

@@ -121,7 +121,7 @@ function createCalls({ kit, rpc, settings, state, ...options }, { plan, data }) 
   const { checkRpc = null } = settings;
   const head = needs.has('head') ? new Head(rpc, clock, state?.head) : null;
   const other = checkRpc === null ? null : connect(new URL(checkRpc));
-  const reference = other && new Reference(other, clock);
+  const reference = other && new Reference({ first: rpc, other, clock });
   const pages = data?.blocks.length ?? 1;
   const callsPerIteration = isPaged ? pages : 1;
   const { seed } = kit;

@@ -87,7 +87,7 @@ class Comparison {
   constructor(rpc, other, clock) {
     this.#rpc = rpc;
     this.#other = other;
-    this.#reference = new Reference(other, clock);
+    this.#reference = new Reference({ first: rpc, other, clock });
   }
 
   /** Of a batch each item. @param {RecordedCall} call @param {any} result @returns {Promise<null>} @throws {CheckError} */

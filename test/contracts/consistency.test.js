@@ -68,8 +68,7 @@ async function check(url, kinds = Infinity) {
   listeners.push((operation) => checker.add(operation));
   const timer = setTimeout(() => ended.abort(), LONGEST_MS);
   const poll = setInterval(() => Object.keys(checker.report().checks).length >= kinds && ended.abort(), LEAST_MS);
-  await checkSubscription(checker, endpoint);
-  await checker.run();
+  await Promise.all([checkSubscription({ checker, endpoint, clock, signal }), checker.run()]);
   clearTimeout(timer);
   clearInterval(poll);
   await transport.close();

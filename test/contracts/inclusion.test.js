@@ -57,8 +57,13 @@ function setUp(name, { latencyMs = 0, subscribe = null, ...options } = {}) {
     onReorg: (reorg) => reorgs.push({ ...reorg, read: blocks.length }),
     onReplaced: (words) => replaced.push(words),
   });
+  /** Blocks of those that wait for confirmations. @type {Array<[string, {number: number, seenAtUs: number}]>} */
+  const early = [];
   const watch = (/** @type {string} */ name) =>
-    detector.watch(hash32(name), { setInclusion: (_, inclusion) => found.push([name, inclusion]) });
+    detector.watch(hash32(name), {
+      setInclusion: (_, inclusion) => found.push([name, inclusion]),
+      setBlock: (block) => early.push([name, block]),
+    });
   /** Watched, then sent, as an operation does it. @param {string} name */
   const send = (name) => {
     watch(name);
@@ -83,7 +88,7 @@ function setUp(name, { latencyMs = 0, subscribe = null, ...options } = {}) {
     chain.reorg(depth, replacements);
     await notice();
   };
-  const made = { clock, chain, detector, blocks, found, reorgs, replaced };
+  const made = { clock, chain, detector, blocks, found, early, reorgs, replaced };
   const setting = { ...made, watch, send, numbers, polls, places, told, depths, notice, mine, reorg };
   settings.push(setting);
   return setting;
@@ -668,7 +673,7 @@ for (const name of NAMES) {
   describe(`inclusion detector ${name}: confirmations`, () => {
     for (const confirmations of [0, 2]) {
       it(`${confirmations}: told of when so many blocks are on top, and not before`, async () => {
-        const { found, detector, send, blocks, mine } = knowing({ confirmations });
+        const { found, early, detector, send, blocks, mine } = knowing({ confirmations });
         send('0xa');
         for (let onTop = 0; onTop < 4; onTop += 1) {
           assert.deepEqual(
@@ -684,6 +689,8 @@ for (const name of NAMES) {
         assert.deepEqual([detector.hasPassed(HEAD + 4 - confirmations), found.length], [true, 1]);
         assert.equal(detector.hasPassed(HEAD + 5 - confirmations), false);
         assert.equal(blocks[0].ours, 1, 'it is ours the moment that it is seen');
+        const block = { number: HEAD + 1, seenAtUs: blocks[0].seenAtUs };
+        assert.deepEqual(early, confirmations === 0 ? [] : [['0xa', block]]);
       });
     }
 

@@ -105,6 +105,51 @@ describe('two endpoints', () => {
     assert.ok(same.run.generator.rpcCalls.check > 200);
   });
 
+  test('answers that could not be compared may be different ones', async (t) => {
+    const { file } = fileOf(
+      t,
+      '{"method":"eth_getBalance","params":["0x0000000000000000000000000000000000000001","latest"]}\n',
+    );
+    let asked = 0;
+    const { url } = await serve((body) => {
+      if (body.includes('eth_getBalance')) asked += 1;
+      return asked > 10 && body.includes('eth_getBalance') ? { status: 500, body: 'broken' } : passOn(anvil.url, body);
+    });
+    const words = `-t 2 --iterations 8 --workload rpc --calls ${file} --threshold differences=0 --check-rpc ${url}`;
+    const { run, stdout } = await runOf(t, words, { chain: anvil, exit: 99 });
+    assert.deepEqual(run.failures, { check_unavailable: 6 });
+    const [{ value, atMost, censored, passed }] = run.thresholds;
+    assert.deepEqual([value, atMost, censored, passed], [0, 6, 6, false]);
+    assert.match(stdout, /; 0 differences from\s+--check-rpc,\s+6\s+answers\s+NOT\s+COMPARED/);
+    assert.match(stdout, /^ {2}differences=0 +FAILED +0 to 6; 6 not known$/m);
+  });
+
+  test('either of them may be a block behind', async (t) => {
+    await anvil.rpc('anvil_mine', ['0x8']);
+    const lines = Array.from(
+      { length: 8 },
+      (_, i) => `{"method":"eth_getBlockByNumber","params":["0x${i + 1}",false]}\n`,
+    );
+    const { file } = fileOf(t, lines.join(''));
+    /** Lacks each block when it is asked for it for the first time. */
+    const behind = () => {
+      const known = new Set();
+      return serveBetween(anvil.url, ({ method, params }) => {
+        const block = String(params?.[0]);
+        if (method !== 'eth_getBlockByNumber' || !/^0x[1-8]$/.test(block) || known.has(block)) return null;
+        known.add(block);
+        return { result: null };
+      });
+    };
+    for (const isFirst of [true, false]) {
+      const { url: late } = await behind();
+      const [rpc, other] = isFirst ? [late, anvil.url] : [anvil.url, late];
+      const words = `-t 2 --iterations 4 --workload rpc --calls ${file} --threshold differences=0 --check-rpc ${other}`;
+      const { run } = await runOf(t, words, { chain: anvil, rpc });
+      assert.deepEqual([run.failures, run.counts.verified, run.thresholds[0].value], [{}, 8, 0], `${isFirst}`);
+    }
+  });
+
   test('without a comparison there is no number of differences', async (t) => {
     const { file } = fileOf(t);
     const words = `-t 1 --iterations 1 --workload rpc --calls ${file} --threshold differences=0`;

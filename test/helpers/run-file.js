@@ -83,6 +83,7 @@ export function assertPartialRunFile(given) {
   assertRates(run);
   assertRowsSoFar(run);
   assertNullsExplained(run);
+  assertRatesOfRowsSoFar(run);
   const { startedAt, window, endedAt } = run;
   assert.ok(
     startedAt <= window.startedAt && window.startedAt <= endedAt,
@@ -93,6 +94,14 @@ export function assertPartialRunFile(given) {
   // A drain begins where the window ends.
   if (window.durationMs === run.config.durationMs) assert.ok(windowEndMs <= endMs + 1, `${windowEndMs} ${endMs}`);
   else assertNear(windowEndMs, endMs, 1e-9);
+}
+
+/** What the next block has is not known. @param {RunFile} run */
+function assertRatesOfRowsSoFar(run) {
+  const load = rowsOf(run, 'load');
+  const knownMs = (load[0]?.startMs ?? 0) + (run.rates.spreadMs ?? Infinity);
+  for (const { endMs, tps, perSecond } of load)
+    assert.equal(tps === null && perSecond === undefined, endMs > knownMs + 0.001, `${endMs} ${knownMs} ${tps}`);
 }
 
 /** @param {RunFile} run */

@@ -42,6 +42,7 @@ export function sampleOf({ startUs = 0, ...given } = {}) {
     acceptedAtUs: startUs + 300,
     receiptAtUs: null,
     includedAtUs: startUs + 600,
+    blockSeenAtUs: given.includedAtUs === undefined ? startUs + 600 : given.includedAtUs,
     endedAtUs: startUs + 1000,
     blockNumber: 1,
     sighting: null,

@@ -36,7 +36,7 @@ function assertSchemaIsStrict(run) {
   /** Members that run files of before have not, which are read as well. */
   const newer = new Set([
     ...['/environment/commandLine', '/environment/endpoints', '/environment/transport/why', '/intervals/0/byEndpoint'],
-    ...['/environment/roundTripMs', '/generator/pauses', '/generator/outages'],
+    ...['/environment/roundTripMs', '/generator/pauses', '/generator/pauses/unpaidMs', '/generator/outages'],
     ...['/generator/resubmissions/lost', '/audit/result', '/audit/incomplete'],
     ...['/blocks', '/intervals/0/blocks'].flatMap((blocks) =>
       ['full', 'gapMaxMs', 'own', 'fullness', 'fullnessSum'].map((name) => `${blocks}/${name}`),

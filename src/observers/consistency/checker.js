@@ -1,5 +1,6 @@
 import { isBusy } from '../../chain/refusals.js';
 import { ProtocolError, RpcError, StressError, oneLine } from '../../errors.js';
+import { addUp } from '../../stats/merge.js';
 import { curlOf } from '../../text.js';
 import { CHECKS, HEAD_CHECKS, missing, byNumber } from './checks.js';
 import { RECENT_BLOCKS } from './endpoint.js';
@@ -52,6 +53,10 @@ export class ConsistencyChecker {
   #refusals = {};
   /** @type {Record<string, string>} */
   #off = {};
+  /** By check and endpoint. @type {Map<string, {name: string, endpoint: string, words: string, isOver: boolean}>} */
+  #interrupted = new Map();
+  /** Answers that could not be judged, by check. @type {Record<string, number>} */
+  #undecided = {};
   /** @type {Consistency['violations']} */
   #violations = {};
 
@@ -118,7 +123,7 @@ export class ConsistencyChecker {
     const found = await endpoint.readHead();
     endpoint.noteLag(newest);
     this.noteCheck('head');
-    await this.#prove(endpoint, found);
+    await this.#prove('head', endpoint, found);
     const subject = await this.#subjectAt(endpoint);
     if (subject !== null) await Promise.all(Object.keys(CHECKS).map((name) => this.#make(name, endpoint, subject)));
   }
@@ -134,7 +139,7 @@ export class ConsistencyChecker {
     if (block === null) {
       if (await endpoint.isHole(number)) return null;
       const words = `the latest block was ${head.number}, and block ${number} is missing`;
-      await this.#prove(endpoint, missing(words, [byNumber(head), byNumber({ number })], head));
+      await this.#prove('block', endpoint, missing(words, [byNumber(head), byNumber({ number })], head));
       return null;
     }
     // The newest: a wallet that has gone on hides an answer that is a little too old.
@@ -166,6 +171,8 @@ export class ConsistencyChecker {
       found = judge(subject, answers);
     } catch (error) {
       if (isPassing(error)) throw error;
+      // An error of the node is no answer that could be wrong; an answer of another form is.
+      if (!(error instanceof RpcError)) this.noteUndecided(name);
       const times = (this.#refused.get(place) ?? 0) + 1;
       this.#refused.set(place, times);
       const why = error instanceof StressError ? error.message : 'its answer does not have the form of the method';
@@ -175,13 +182,18 @@ export class ConsistencyChecker {
     }
     this.#refused.delete(place);
     this.noteCheck(name);
-    await this.#prove(endpoint, found);
+    await this.#prove(name, endpoint, found);
   }
 
-  /** Counts a contradiction, unless a reorg may explain it. @param {CheckedEndpoint} endpoint @param {Contradiction | null} found */
-  async #prove(endpoint, found) {
+  /** Counts a contradiction, unless a reorg may explain it. @param {string} name of the check @param {CheckedEndpoint} endpoint @param {Contradiction | null} found */
+  async #prove(name, endpoint, found) {
     if (found === null) return;
-    for (const block of found.blocks) if (!(await endpoint.isCanonical(block))) return;
+    try {
+      for (const block of found.blocks) if (!(await endpoint.isCanonical(block))) return;
+    } catch (error) {
+      this.noteUndecided(name);
+      throw error;
+    }
     this.record(endpoint.name, found);
   }
 
@@ -202,6 +214,16 @@ export class ConsistencyChecker {
     this.#made[name] = (this.#made[name] ?? 0) + 1;
   }
 
+  /** @param {string} name of a check with an answer that may be a contradiction */
+  noteUndecided(name) {
+    this.#undecided[name] = (this.#undecided[name] ?? 0) + 1;
+  }
+
+  /** A check that was not made for a time. @param {string} name @param {string} endpoint @param {{words: string, isOver: boolean}} interruption */
+  interrupt(name, endpoint, interruption) {
+    this.#interrupted.set(`${name} ${endpoint}`, { name, endpoint, ...interruption });
+  }
+
   /** @param {string} name @param {string} why */
   turnOff(name, why) {
     this.#off[name] ??= why;
@@ -213,15 +235,25 @@ export class ConsistencyChecker {
     const idle = Object.fromEntries(
       never.map((name) => [name, this.#refusals[name] ?? 'there was nothing to compare']),
     );
+    const heads = this.#options.endpoints.map(({ undecidedHeads }) => ({ head: undecidedHeads }));
+    const interrupted = [...this.#interrupted.values()];
+    const open = interrupted.flatMap(({ name, isOver }) => (isOver ? [] : [{ [name]: 1 }]));
+    const interruptions = interrupted.map(({ name, endpoint, words }) => [name, `${endpoint}: ${words}`]);
     return {
       share: this.#options.share,
       requests: this.#requests(),
       checks: this.#made,
-      off: { ...idle, ...this.#off },
+      undecided: countsAbove0([this.#undecided, ...heads, ...open]),
+      off: { ...idle, ...Object.fromEntries(interruptions), ...this.#off },
       violations: this.#violations,
       lag: Object.fromEntries(this.#options.endpoints.map(({ name, lag }) => [name, lag])),
     };
   }
+}
+
+/** @param {Array<Record<string, number>>} parts */
+function countsAbove0(parts) {
+  return Object.fromEntries(Object.entries(parts.reduce(addUp, {})).filter(([, count]) => count > 0));
 }
 
 /** Whether the endpoint is away or busy; otherwise it refused the method, or its answer has another form. @param {unknown} error */

@@ -31,6 +31,8 @@ export class CheckedEndpoint {
   head = null;
   /** Most blocks behind the newest block of the run, and longest time behind. */
   lag = { blocks: 0, ms: 0 };
+  /** How often its head went back, and nothing tells whether by a reorg. */
+  undecidedHeads = 0;
   /** A block that it lacked, and since when. @type {{number: number, sinceUs: number} | null} */
   #lacked = null;
   /** By number. @type {Map<number, CheckedBlock>} */
@@ -113,17 +115,26 @@ export class CheckedEndpoint {
 
   /** Only the same block at its place again proves that there was no reorg. @param {CheckedBlock} before @param {CheckedBlock} head */
   async #wentBack(before, head) {
+    // Until it is decided.
+    this.undecidedHeads += 1;
+    const found = await this.#returned(before);
+    if (found !== null) this.undecidedHeads -= 1;
+    if (found?.hash === before.hash) {
+      const words = `the latest block was ${before.number} and then ${head.number}, without a reorg`;
+      return { code: 'head_back', words, requests: [byHash(before), LATEST], blocks: [before] };
+    }
+    this.forget();
+    return null;
+  }
+
+  /** What is at the place of a block once the head has reached it again. @param {CheckedBlock} before @returns {Promise<{hash: string} | null>} null: nothing in time */
+  async #returned(before) {
     const untilUs = this.#clock.nowUs() + RETURN_MS * 1000;
     while (this.#clock.nowUs() < untilUs && !this.#signal.aborted) {
       const found = await this.ask(byNumber(before), true);
-      if (found?.hash === before.hash) {
-        const words = `the latest block was ${before.number} and then ${head.number}, without a reorg`;
-        return { code: 'head_back', words, requests: [byHash(before), LATEST], blocks: [before] };
-      }
-      if (found !== null) break;
+      if (found !== null) return found;
       await this.#clock.sleep(PAUSE_MS, this.#signal);
     }
-    this.forget();
     return null;
   }
 
@@ -131,6 +142,8 @@ export class CheckedEndpoint {
   forget() {
     this.#blocks.clear();
     this.head = null;
+    // How long an outage lasted is not how long the endpoint was behind.
+    this.#lacked = null;
   }
 
   /** Right after the head was read. @param {number} newest block of the run before that */

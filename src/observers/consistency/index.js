@@ -1,9 +1,11 @@
+import { asMembers, unknown } from '../../stats/unknown.js';
+
 /**
  * --check consistency: compares answers of the endpoints with each other and with what this run has verified. The checks
  * are made by a thread of their own; this is the side of the load.
  *
  * @import { Observer, ObserverTools, RunObserver, Sample, SideThread, Snapshot } from '../../contracts/load.d.ts'
- * @import { Consistency } from '../../contracts/run-file.d.ts'
+ * @import { Consistency, Unknown } from '../../contracts/run-file.d.ts'
  * @import { ObserverRow } from '../index.js'
  * @import { VerifiedOperation } from './checks.js'
  */
@@ -24,8 +26,8 @@ class ConsistencyCheck {
   #found = {};
   /** Called for each violation. @type {(code: string, words: string) => void} */
   #onViolation = () => {};
-  /** Absent: not ended. @type {Consistency | {why: string} | undefined} */
-  #result;
+  /** @type {Consistency | Unknown} */
+  #result = unknown('the checks had not ended when this file was written');
 
   /** @param {(onMessage: (message: any) => void) => SideThread} openThread */
   constructor(openThread) {
@@ -64,14 +66,12 @@ class ConsistencyCheck {
 
   /** Ends the checks. */
   async drained() {
-    const result = await this.#thread.finish({ isOver: true }, REPORT_MS);
-    this.#result = /** @type {Consistency | {why: string}} */ (result);
+    const result = /** @type {Consistency | {why: string}} */ (await this.#thread.finish({ isOver: true }, REPORT_MS));
+    this.#result = 'why' in result ? unknown(result.why) : result;
   }
 
   describe() {
-    if (this.#result === undefined) return { members: {} };
-    if (!('why' in this.#result)) return { members: { consistency: this.#result } };
-    return { members: { consistency: null }, unmeasured: { '/consistency': this.#result.why } };
+    return asMembers({ consistency: this.#result });
   }
 }
 

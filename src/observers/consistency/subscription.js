@@ -1,10 +1,12 @@
 import { isHash, toNumber } from '../../chain/answers.js';
-import { StressError } from '../../errors.js';
+import { StressError, TransportError } from '../../errors.js';
+import { counted, seconds } from '../../text.js';
 import { byHash, byNumber } from './checks.js';
 
 /**
  * A subscription to new heads (a ws:// endpoint) brings each head once, and leaves none out.
  *
+ * @import { Clock } from '../../contracts/load.d.ts'
  * @import { ConsistencyChecker } from './checker.js'
  * @import { Request } from './checks.js'
  * @import { CheckedEndpoint } from './endpoint.js'
@@ -37,12 +39,70 @@ class HeadOrder {
   }
 }
 
-/** @param {ConsistencyChecker} checker @param {CheckedEndpoint} endpoint */
-export async function checkSubscription(checker, endpoint) {
-  const order = new HeadOrder();
-  /** @param {any} event */
-  const see = async (event) => {
-    if (!isHash(event?.hash)) return;
+/** Between two attempts to subscribe; doubled until a head is pushed. */
+const MIN_PAUSE_MS = 100;
+const MAX_PAUSE_MS = 10_000;
+
+/** The check of one endpoint. When the connection is lost it goes on with the next one, and the report says so. */
+class SubscriptionCheck {
+  #options;
+  #pauseMs = MIN_PAUSE_MS;
+  /** Times and length of the interruptions; sinceUs: of the present one. */
+  #lost = { times: 0, ms: 0, sinceUs: /** @type {number | null} */ (null) };
+
+  /** @param {{checker: ConsistencyChecker, endpoint: CheckedEndpoint, clock: Clock, signal: AbortSignal}} options */
+  constructor(options) {
+    this.#options = options;
+  }
+
+  /** Until the signal, or until the endpoint refuses it. */
+  async run() {
+    const { checker, endpoint, clock, signal } = this.#options;
+    const { subscribe } = endpoint;
+    if (subscribe === null) return checker.turnOff('subscription', 'it needs a ws:// URL');
+    while (!signal.aborted) {
+      try {
+        await this.#follow(subscribe);
+      } catch (error) {
+        if (!(error instanceof StressError)) throw error;
+        if (!(error instanceof TransportError)) return checker.turnOff('subscription', error.message);
+      }
+      if (signal.aborted) return;
+      this.#noteLost();
+      await clock.sleep(this.#pauseMs, signal);
+      this.#pauseMs = Math.min(2 * this.#pauseMs, MAX_PAUSE_MS);
+    }
+  }
+
+  /** One subscription, until it is lost. @param {NonNullable<CheckedEndpoint['subscribe']>} subscribe */
+  async #follow(subscribe) {
+    const { checker, signal } = this.#options;
+    // A new one may begin at any head.
+    const order = new HeadOrder();
+    const onEvent = (/** @type {unknown} */ event) =>
+      void this.#see(event, order).catch((error) => {
+        if (!(error instanceof StressError)) throw error;
+        checker.noteUndecided('subscription');
+      });
+    let end = () => {};
+    const ended = new Promise((/** @type {(value: void) => void} */ resolve) => (end = resolve));
+    signal.addEventListener('abort', end, { once: true });
+    try {
+      const unsubscribe = await subscribe('newHeads', onEvent, end);
+      this.#noteBack();
+      await ended;
+      unsubscribe();
+    } finally {
+      signal.removeEventListener('abort', end);
+    }
+  }
+
+  /** @param {any} event @param {HeadOrder} order of this subscription */
+  async #see(event, order) {
+    const { checker, endpoint } = this.#options;
+    this.#pauseMs = MIN_PAUSE_MS;
+    if (typeof event !== 'object' || event === null) return;
+    if (!isHash(event.hash)) return checker.noteUndecided('subscription');
     const head = { number: toNumber(event.number), hash: event.hash };
     checker.noteCheck('subscription');
     const { isRepeated, gapAfter } = order.add(head);
@@ -53,24 +113,38 @@ export async function checkSubscription(checker, endpoint) {
     if (gapAfter === null) return;
     const request = byNumber({ number: gapAfter.number + 1 });
     const left = await endpoint.ask(request, true);
+    if (left === null) return checker.noteUndecided('subscription');
     // If it is no child of the head before, there was a reorg.
-    if (left?.parentHash !== gapAfter.hash) return;
+    if (left.parentHash !== gapAfter.hash) return;
     const words = `block ${head.number} was announced after block ${gapAfter.number}`;
     checker.record(endpoint.name, { code: 'head_skipped', words, requests: [SUBSCRIBE, request] });
-  };
-  if (endpoint.subscribe === null) return checker.turnOff('subscription', 'it needs a ws:// URL');
-  try {
-    const ignore = (/** @type {unknown} */ error) => {
-      if (!(error instanceof StressError)) throw error;
-    };
-    // A lost connection ends the check: a new one may begin at any head.
-    await endpoint.subscribe(
-      'newHeads',
-      (event) => void see(event).catch(ignore),
-      () => {},
-    );
-  } catch (error) {
-    if (!(error instanceof StressError)) throw error;
-    checker.turnOff('subscription', error.message);
   }
+
+  #noteLost() {
+    if (this.#lost.sinceUs !== null) return;
+    this.#lost.times += 1;
+    this.#lost.sinceUs = this.#options.clock.nowUs();
+    this.#tell();
+  }
+
+  #noteBack() {
+    const { sinceUs } = this.#lost;
+    if (sinceUs === null) return;
+    this.#lost.ms += (this.#options.clock.nowUs() - sinceUs) / 1000;
+    this.#lost.sinceUs = null;
+    this.#tell();
+  }
+
+  #tell() {
+    const { times, ms, sinceUs } = this.#lost;
+    const { checker, endpoint } = this.#options;
+    const length = sinceUs === null ? `heads of ${seconds(ms)} were not seen` : 'and not renewed';
+    const words = `the subscription was lost ${counted(times, 'time')}, ${length}`;
+    checker.interrupt('subscription', endpoint.name, { words, isOver: sinceUs === null });
+  }
+}
+
+/** @param {ConstructorParameters<typeof SubscriptionCheck>[0]} options @returns {Promise<void>} */
+export function checkSubscription(options) {
+  return new SubscriptionCheck(options).run();
 }

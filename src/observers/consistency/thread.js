@@ -31,7 +31,10 @@ export default async function check({ share }, rpcs, { onMessage, post, clock, r
   // Requests under way are not waited for.
   await Promise.race([
     ended,
-    Promise.all([checker.run(), ...endpoints.map((endpoint) => checkSubscription(checker, endpoint))]),
+    Promise.all([
+      checker.run(),
+      ...endpoints.map((endpoint) => checkSubscription({ checker, endpoint, clock, signal })),
+    ]),
   ]);
   return checker.report();
 }

@@ -1,4 +1,5 @@
 import { askAll, balanceOf } from '../../chain/answers.js';
+import { asMembers, isUnknown, unknown } from '../../stats/unknown.js';
 import { timeText } from '../../text.js';
 
 /**
@@ -6,6 +7,7 @@ import { timeText } from '../../text.js';
  * budget. Without the option, BalanceWatch warns when a tenth of the funds of the wallets is left.
  *
  * @import { WalletPayments, OpenOptions, RunObserver, SideThread } from '../../contracts/load.d.ts'
+ * @import { RunFile, Unknown, WithUnknown } from '../../contracts/run-file.d.ts'
  * @import { ObserverRow } from '../index.js'
  *
  * @typedef {{hasBegun?: boolean, isEnding?: boolean, isOver?: boolean, isAborted?: boolean, isGranted?: boolean}} RefillMessage isEnding: the load starts nothing more;
@@ -22,7 +24,7 @@ const ANSWER_MS = 5000;
 export class Refills {
   /** @type {WalletPayments} */
   payments = { why: 'the load has not ended' };
-  /** @type {RefillFacts} */
+  /** By the last message of the thread; unknown: it did not end. @type {RefillFacts | Unknown} */
   #facts = { transactions: 0, payments: 0, valueWei: 0n, gasWei: 0n };
   #stop;
   #thread;
@@ -62,8 +64,10 @@ export class Refills {
   async drained() {
     const asked = await this.#thread.finish({ isOver: true }, FINISH_MS + ANSWER_MS);
     const result = /** @type {RefillResult | {why: string}} */ (asked);
-    if ('why' in result) this.payments = { why: `what the funder has paid is not known: ${result.why}` };
-    else {
+    if ('why' in result) {
+      this.#facts = unknown(`what the funder has paid is not known: ${result.why}`);
+      this.payments = { why: this.#facts.why };
+    } else {
       this.#facts = result.facts;
       const why = 'payments of the funder were in no block when the load had ended';
       this.payments = result.open === 0 ? { wei: result.paidWei } : { why };
@@ -71,21 +75,27 @@ export class Refills {
   }
 
   describe() {
-    const { valueWei, gasWei, ...counts } = this.#facts;
-    return { members: { refills: { ...counts, valueWei: String(valueWei), gasWei: String(gasWei) } } };
+    return asMembers({ refills: membersOf(this.#facts) });
   }
+}
+
+/** @param {RefillFacts | Unknown} facts @returns {WithUnknown<NonNullable<RunFile['refills']>>} */
+function membersOf(facts) {
+  if (isUnknown(facts)) return { transactions: facts, payments: facts, valueWei: facts, gasWei: facts };
+  const { valueWei, gasWei, ...counts } = facts;
+  return { ...counts, valueWei: String(valueWei), gasWei: String(gasWei) };
 }
 
 /** Few calls, so that nothing on the thread of the load grows with the number of wallets. */
 const SAMPLED = 20;
 const PERIOD_MS = 15_000;
 
-/** Says when a tenth of the balances is left, by some of the wallets. @implements {RunObserver} */
-export class BalanceWatch {
+/** Says when a tenth of what some of the wallets had at first is left. @implements {RunObserver} */
+class BalanceWatch {
   #options;
   #sampled;
 
-  /** @param {Pick<OpenOptions, 'rpc' | 'wallets' | 'clock' | 'stop'> & {beforeWei: bigint}} options beforeWei: of all wallets */
+  /** @param {Pick<OpenOptions, 'rpc' | 'wallets' | 'clock' | 'stop'>} options */
   constructor(options) {
     const { wallets } = options;
     this.#options = options;
@@ -99,24 +109,31 @@ export class BalanceWatch {
 
   /** @param {(kind: string, words: string) => void} warnOnce */
   async #watch(warnOnce) {
-    const { rpc, wallets, clock, stop, beforeWei } = this.#options;
-    const before = Number(beforeWei) / wallets.length;
-    const startUs = clock.nowUs();
+    const { clock, stop } = this.#options;
+    // The same wallets: others may have more or less.
+    let first = await this.#read();
     for (;;) {
       await clock.sleep(PERIOD_MS, stop.drain);
       if (stop.drain.aborted) return;
-      const questions = this.#sampled.map(({ address }) => balanceOf(address, 'latest'));
-      const balances = await askAll(rpc, questions, 'probe').catch(() => null);
-      if (balances === null) continue;
-      const left = balances.reduce((sum, wei) => sum + Number(wei), 0) / balances.length;
-      if (10 * left > before) continue;
-      const seconds = (left / (before - left)) * ((clock.nowUs() - startUs) / 1e6);
+      const now = await this.#read();
+      first ??= now;
+      if (first === null || now === null || 10 * now.wei > first.wei || first.wei === 0) continue;
+      const seconds = (now.wei / (first.wei - now.wei)) * ((now.atUs - first.atUs) / 1e6);
       const words = `a tenth of the funds of the wallets is left, which lasts for about ${timeText(seconds)}`;
       return warnOnce(
         'funds',
         `${words}: a longer load needs --fund-from and --refill-below, or a higher --fund-amount`,
       );
     }
+  }
+
+  /** @returns {Promise<{wei: number, atUs: number} | null>} what they have in all; null: no answer */
+  async #read() {
+    const { rpc, clock } = this.#options;
+    const questions = this.#sampled.map(({ address }) => balanceOf(address, 'latest'));
+    const balances = await askAll(rpc, questions, 'probe').catch(() => null);
+    if (balances === null) return null;
+    return { wei: balances.reduce((sum, wei) => sum + Number(wei), 0), atUs: clock.nowUs() };
   }
 
   describe() {
@@ -132,7 +149,7 @@ export const refills = {
       return new Refills(given.stop, (onMessage) => openThread(new URL('thread.js', import.meta.url), task, onMessage));
     }
     // Where gas is free, wallets need no funds.
-    if (given.inclusion === null || !('wei' in before) || before.wei === 0n) return null;
-    return new BalanceWatch({ ...given, beforeWei: before.wei });
+    const isFree = 'wei' in before && before.wei === 0n;
+    return given.inclusion === null || isFree ? null : new BalanceWatch(given);
   },
 };

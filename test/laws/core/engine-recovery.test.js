@@ -97,7 +97,21 @@ it('a wallet without funds waits for a refill, and its next operation starts aft
   const sample = run.sampleOf(0, 0);
   assert.equal(sample?.outcome, 'verified');
   assert.ok((sample?.intendedAtUs ?? 0) >= refilledUs, 'the wait is not in its latency');
-  assert.deepEqual([(await run.generator()).retiredWallets, run.stops], [0, []]);
+  const { retiredWallets, pauses } = await run.generator();
+  const { unpaidMs = 0 } = pauses;
+  assert.deepEqual([retiredWallets, run.stops], [0, []]);
+  // From the refusal to the look that found the payment: 2, 4, 8, ... s after it.
+  assert.ok(unpaidMs >= 122_000 && unpaidMs < 127_000, `${unpaidMs}`);
+});
+
+it('a wallet whose operations all lack funds waits once', async () => {
+  const run = await begun({ wallets: 1, inFlight: 4, refillBelowWei: 10n, fault: () => POOR });
+  run.handlers.eth_getBalance = () => '0x9';
+  await run.advance(90_000);
+  run.engine.stop(run.clock.nowUs());
+  await run.clock.settle();
+  const { unpaidMs = 0 } = (await run.generator()).pauses;
+  assert.ok(unpaidMs > 80_000 && unpaidMs <= 90_000, `${unpaidMs}`);
 });
 
 it('a wallet with more than the threshold waits while an operation costs more than it has', async () => {

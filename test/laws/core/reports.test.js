@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { Checkpoints, Watch } from '../../../src/core/reports.js';
 import { Stop } from '../../../src/core/stop.js';
@@ -121,6 +122,21 @@ function watchOf(given) {
   const options = { node, rpc: null, clock: createFakeClock(), probes: IDLE_MACHINE, ...given };
   return { said, watch: new Watch({ ...options, warn: (words) => void said.push(words) }) };
 }
+
+it(
+  'Watch: the first reading of the node has nothing of the set-up',
+  { skip: !existsSync('/proc/self/stat') },
+  async () => {
+    const node = { pid: process.pid, metrics: null, series: null, insecure: false };
+    const { watch } = watchOf({ node });
+    const before = process.cpuUsage();
+    while (process.cpuUsage(before).user < 200_000);
+    watch.begin();
+    const readings = await watch.sample(null, /** @type {any} */ ({ requests: 0, connectionsOpened: 0 }));
+    watch.close();
+    assert.ok((readings.node?.cpuUs ?? Infinity) < 100_000, `${readings.node?.cpuUs} us`);
+  },
+);
 
 describe('Watch: warnings', () => {
   it('warnOnce() warns once per kind', () => {

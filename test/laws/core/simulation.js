@@ -352,6 +352,7 @@ export function simulate({
     mine,
     see,
     mined,
+    watched,
     workload,
     pool,
     count,

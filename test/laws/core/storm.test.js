@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { Storm } from '../../../src/core/storm.js';
 import { Submissions } from '../../../src/core/submit.js';
-import { RpcError } from '../../../src/errors.js';
+import { RpcError, TransportError } from '../../../src/errors.js';
 import { randomNumbers } from '../../../src/random.js';
 
 /** @param {Record<string, any>} options */
@@ -15,6 +15,7 @@ function stormOf({ order = null, duplicates = null, replacements = null, seed = 
     call: async (/** @type {string} */ _, /** @type {[string]} */ [raw]) => {
       sent.push(raw);
       const words = refuses(raw);
+      if (words === '') throw new TransportError('no answer in time', 'timeout');
       if (words !== null) throw new RpcError('eth_sendRawTransaction', -32000, words);
       return '0x';
     },
@@ -34,7 +35,18 @@ function stormOf({ order = null, duplicates = null, replacements = null, seed = 
 const operationOf = (/** @type {string} */ name) =>
   /** @type {any} */ ({ raw: name, hash: name, isCancelled: false, inclusion: null, sample: { outcome: null } });
 
+/** The counts that are not 0. @param {Storm} storm */
+const factsOf = ({ facts }) => Object.fromEntries(Object.entries(facts).filter(([, count]) => count > 0));
+
 describe('--nonce-order', () => {
+  it('counts what leaves before a lower nonce of its wallet; one that starts alone keeps its place', () => {
+    const { storm } = stormOf({ order: 'reversed' });
+    const of = (/** @type {string} */ account, /** @type {number[]} */ ...nonces) =>
+      nonces.map((nonce) => /** @type {any} */ ({ account, nonce }));
+    for (const together of [of('a', 1, 2, 3), [...of('a', 4), ...of('b', 7)], of('b', 8)]) storm.order(together);
+    assert.deepEqual(factsOf(storm), { outOfOrder: 2, inOrder: 4 });
+  });
+
   it('what starts in one turn is sent after it: reversed, or shuffled and each once', async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -51,7 +63,7 @@ describe('--nonce-order', () => {
             storm,
           );
           const all = Array.from({ length: count }, (_, n) => n);
-          for (const n of all) submissions.add(/** @type {any} */ ({ n, isCancelled: false }));
+          for (const n of all) submissions.add(/** @type {any} */ ({ n, nonce: n, account: 'a', isCancelled: false }));
           assert.deepEqual(started, []);
           await turn();
           await turn();
@@ -71,7 +83,7 @@ it('what the driver starts in several turns is sent in one order', async () => {
   const started = [];
   const submissions = new Submissions((operation) => void started.push(operation.nonce), 1000, storm);
   for (const n of [0, 2, 4]) {
-    for (const nonce of [n, n + 1]) submissions.add(/** @type {any} */ ({ nonce, isCancelled: false }));
+    for (const nonce of [n, n + 1]) submissions.add(/** @type {any} */ ({ nonce, account: 'a', isCancelled: false }));
     assert.deepEqual(started, []);
     await turn();
   }
@@ -87,10 +99,7 @@ describe('--duplicate-share and --replace-share', () => {
     assert.deepEqual(sent, ['a', "a'", 'b', "b'", 'c', "c'"]);
     operations[0].hash = 'a';
     for (const operation of [...operations, operationOf('of another')]) storm.verified(operation);
-    assert.deepEqual(storm.facts, {
-      ...{ duplicates: 3, duplicatesRefused: 0, replacements: 3, replacementsRefused: 0 },
-      ...{ firstIncluded: 1, replacementIncluded: 2 },
-    });
+    assert.deepEqual(factsOf(storm), { duplicates: 3, replacements: 3, firstIncluded: 1, replacementIncluded: 2 });
   });
 
   it('a node that says that it has the transaction has taken it; other refusals are counted', async () => {
@@ -98,8 +107,16 @@ describe('--duplicate-share and --replace-share', () => {
     const { storm } = stormOf({ duplicates: 1, replacements: 1, refuses });
     await storm.accepted(operationOf('a'));
     await storm.accepted(operationOf('b'));
-    const { duplicates, duplicatesRefused, replacements, replacementsRefused } = storm.facts;
-    assert.deepEqual([duplicates, duplicatesRefused, replacements, replacementsRefused], [1, 1, 0, 2]);
+    assert.deepEqual(factsOf(storm), { duplicates: 1, duplicatesRefused: 1, replacementsRefused: 2 });
+  });
+
+  it('what has no answer is no refusal: the node may have it', async () => {
+    const { storm } = stormOf({ duplicates: 1, replacements: 1, refuses: () => '' });
+    await storm.accepted(operationOf('a'));
+    assert.deepEqual(factsOf(storm), {
+      ...{ duplicatesRefused: 1, duplicatesUnanswered: 1 },
+      ...{ replacementsRefused: 1, replacementsUnanswered: 1 },
+    });
   });
 
   it('a replacement whose block comes before its answer counts', async () => {
@@ -112,14 +129,14 @@ describe('--duplicate-share and --replace-share', () => {
     assert.deepEqual([storm.facts.replacements, storm.facts.replacementIncluded], [1, 1]);
   });
 
-  it('replace nothing that has ended, is in a block, or whose fee cannot be raised', async () => {
+  it('replace nothing that has ended, is in a block, or whose fee cannot be raised, and count it', async () => {
     const { storm, sent } = stormOf({ replacements: 1 });
     await storm.accepted({ ...operationOf('a'), isCancelled: true });
     await storm.accepted({ ...operationOf('b'), inclusion: {} });
-    assert.deepEqual(sent, []);
+    assert.deepEqual([sent, factsOf(storm)], [[], { replacementsTooLate: 2 }]);
     const fixed = stormOf({ replacements: 1, raise: false });
     await fixed.storm.accepted(operationOf('a'));
-    assert.deepEqual(fixed.sent, []);
+    assert.deepEqual([fixed.sent, factsOf(fixed.storm)], [[], { replacementsTooDear: 1 }]);
   });
 
   it('are those of the operations', async () => {

@@ -280,7 +280,12 @@ describe('Retry-After', () => {
       assert.equal(other.rpc.count(), 2);
       await clock.advance(10_000);
       assert.deepEqual([times(), end()], [[0, 3000, 3050], 'done']);
-      assert.deepEqual(tools.retryPolicy.pauses, { limitAnswers: 1, limitedMs: 3000 + 2000, unansweredMs: 50 });
+      assert.deepEqual(tools.retryPolicy.pauses, {
+        limitAnswers: 1,
+        limitedMs: 3000 + 2000,
+        unansweredMs: 50,
+        unpaidMs: 0,
+      });
     });
   }
 

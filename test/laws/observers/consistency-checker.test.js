@@ -163,6 +163,36 @@ describe('the consistency checker', () => {
     assert.deepEqual([violations, lag['http://a'].blocks], [{}, 1]);
   });
 
+  it('a contradiction whose proof has no answer is undecided', async () => {
+    const { blockOf, byHash } = chainOf('f');
+    let isAsked = false;
+    const answers = {
+      eth_getBlockByHash: (/** @type {string} */ hash) => {
+        isAsked = true;
+        return { ...byHash(hash), gasUsed: '0x1' };
+      },
+      eth_getBlockByNumber: (/** @type {string} */ tag) => {
+        if (isAsked && tag !== 'latest') throw new TransportError('http://a: no answer in time', 'timeout');
+        return { ...blockOf(tag === 'latest' ? 5 : Number(tag)), gasUsed: '0x0' };
+      },
+    };
+    const { violations, undecided } = await rounds(answers, { mostMs: 1000 });
+    assert.deepEqual(violations, {});
+    assert.ok(undecided && undecided.block > 0, JSON.stringify(undecided));
+  });
+
+  it('a head that goes back and does not return is undecided', async () => {
+    const { blockOf } = chainOf('f');
+    let head = 5;
+    const eth_getBlockByNumber = (/** @type {string} */ tag) => {
+      const number = tag === 'latest' ? head : Number(tag);
+      if (tag === 'latest' && head === 5) head = 4;
+      return number > head && number > 4 && tag !== 'latest' ? null : blockOf(number);
+    };
+    const { violations, undecided } = await rounds({ eth_getBlockByNumber }, { mostMs: 15_000 });
+    assert.deepEqual([violations, undecided], [{}, { head: 1 }]);
+  });
+
   it('reports a block that is missing below the head', async () => {
     const { blockOf } = chainOf('f');
     const { violations } = await rounds({
@@ -174,7 +204,7 @@ describe('the consistency checker', () => {
 
   it('turns off what an endpoint does not have or answers in another form, and names it once', async () => {
     const index = 'eth_getTransactionByBlockHashAndIndex';
-    const { off, violations, rpcs } = await rounds(
+    const { off, violations, rpcs, undecided } = await rounds(
       { [index]: refuse(index), eth_getBlockReceipts: () => ({}) },
       { mostMs: 30_000 },
     );
@@ -182,10 +212,35 @@ describe('the consistency checker', () => {
     assert.deepEqual(Object.keys(off).sort(), ['index', 'subscription']);
     assert.deepEqual(Object.keys(violations), ['stale_read']);
     assert.equal(rpcs[0].count(index), 3);
+    // An error is no answer that may be wrong.
+    assert.deepEqual(undecided, {});
     const odd = await rounds({ eth_getTransactionCount: () => ({}) }, { mostMs: 30_000 });
+    assert.deepEqual(odd.undecided, { nonce: 3 });
     assert.match(odd.off.nonce, /^http:\/\/a: .* is an object; a quantity such as "0x1b4" is expected$/);
   });
 });
+
+/** The check of a subscription while something happens. @param {ReturnType<typeof fakeRpc>} rpc @param {ReturnType<typeof createFakeClock>} clock @param {() => Promise<unknown>} happen */
+async function followed(rpc, clock, happen) {
+  const over = new AbortController();
+  const { signal } = over;
+  const endpoint = new CheckedEndpoint(rpc, 'http://a', clock, signal);
+  const checker = new ConsistencyChecker({
+    endpoints: [endpoint],
+    clock,
+    signal,
+    random: Math.random,
+    share: 0,
+    onViolation: () => {},
+  });
+  const checked = checkSubscription({ checker, endpoint, clock, signal });
+  await happen();
+  const report = checker.report();
+  over.abort();
+  await clock.settle();
+  await checked;
+  return { report, pending: clock.pending() };
+}
 
 describe('the heads of a subscription', () => {
   /** What is found of heads whose first digit is the number of the block. @param {number[]} hashes @param {number} [parent] of block 2 */
@@ -199,19 +254,8 @@ describe('the heads of a subscription', () => {
       for (const event of [null, ...hashes.map(headOf)]) onEvent(event);
       return () => {};
     };
-    const { signal } = new AbortController();
-    const endpoint = new CheckedEndpoint(rpc, 'http://a', clock, signal);
-    const checker = new ConsistencyChecker({
-      endpoints: [endpoint],
-      clock,
-      random: Math.random,
-      signal,
-      share: 0,
-      onViolation: () => {},
-    });
-    await checkSubscription(checker, endpoint);
-    await clock.settle();
-    const { violations, checks } = checker.report();
+    const { report } = await followed(rpc, clock, () => clock.settle());
+    const { violations, checks } = report;
     assert.equal(checks.subscription, hashes.length);
     return Object.entries(violations).map(([code, { examples }]) => `${code}: ${examples[0].words}`);
   };
@@ -223,6 +267,64 @@ describe('the heads of a subscription', () => {
     assert.deepEqual(await found([1, 3], 2), []);
   });
   it('may come again after a reorg', async () => assert.deepEqual(await found([1, 2, 22, 33, 2]), []));
+
+  it('are checked again after each lost connection, and the report says for how long they were not', async () => {
+    const clock = createFakeClock();
+    const rpc = fakeRpc({ eth_getBlockByNumber: () => ({ parentHash: hashOf(1) }) });
+    const down = new TransportError('http://a: refused', 'refused');
+    let [times, isDown] = [0, false];
+    let lose = () => {};
+    let push = (/** @type {number} */ _number) => {};
+    rpc.subscribe = async (_, onEvent, onLost) => {
+      if (isDown) throw down;
+      times += 1;
+      lose = () => onLost(down);
+      push = (number) => onEvent({ number: `0x${number}`, hash: hashOf(number) });
+      return () => {};
+    };
+    const first = await followed(rpc, clock, async () => {
+      await clock.settle();
+      push(1);
+      lose();
+      await clock.advance(100);
+      // The head in between and the same head again are no contradictions of a new subscription.
+      for (const number of [3, 4]) push(number);
+      isDown = true;
+      lose();
+      await clock.advance(2000);
+      isDown = false;
+      await clock.advance(10_000);
+      push(4);
+      push(6);
+      await clock.settle();
+    });
+    assert.equal(times, 3);
+    assert.equal(first.pending, 0);
+    const { checks, violations, off, undecided } = first.report;
+    assert.deepEqual([checks.subscription, Object.keys(violations), undecided], [5, [], {}]);
+    assert.match(off.subscription, /^http:\/\/a: the subscription was lost 2 times, heads of \d\.\d s were not seen$/);
+    // That which is away at the end may have left anything out.
+    const last = await followed(rpc, clock, async () => {
+      await clock.settle();
+      isDown = true;
+      lose();
+      await clock.advance(3000);
+    });
+    assert.deepEqual(last.report.undecided, { subscription: 1 });
+    assert.match(last.report.off.subscription, /was lost 1 time, and not renewed$/);
+  });
+
+  it('that cannot be judged may be contradictions: of another form, or whose gap cannot be read', async () => {
+    const clock = createFakeClock();
+    const rpc = fakeRpc({ eth_getBlockByNumber: () => null });
+    rpc.subscribe = async (_, onEvent) => {
+      for (const event of [{ number: '0x1' }, { number: '0x1', hash: hashOf(1) }, { number: '0x3', hash: hashOf(3) }])
+        onEvent(event);
+      return () => {};
+    };
+    const { report } = await followed(rpc, clock, () => clock.settle());
+    assert.deepEqual([report.undecided, report.violations], [{ subscription: 2 }, {}]);
+  });
 });
 
 describe('the operations that are checked', () => {

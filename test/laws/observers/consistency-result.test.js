@@ -77,6 +77,16 @@ describe('the result of --check consistency', () => {
     assert.equal(runOf({ ...GOOD, checks: {} }).thresholds[0].passed, false);
   });
 
+  it('answers that could not be judged are its upper bound', () => {
+    const run = runOf({ ...GOOD, undecided: { receipt: 2, head: 1 } });
+    assertSchema(run);
+    equalBy(run.thresholds, ({ passed, value, atMost }) => [passed, value, atMost], [[false, 0, 3]]);
+    assert.match(summaryText(run, false), /violations=0 +FAILED +0 to 3; 3 not known\n/);
+    const { rows, notes } = consistencyTable(run);
+    assert.deepEqual(rows, [['consistency', '412 checks of 2 kinds, no contradiction, 3 answers NOT JUDGED']]);
+    assert.ok(notes.includes('not judged: receipt 2, head 1; each may be a contradiction'), notes.join());
+  });
+
   it('of several instances is added up', () => {
     const sum = [GOOD, BAD, BAD].map((consistency) => ({ consistency })).reduce((a, b) => merge(RUN, a, b)).consistency;
     assert.deepEqual([sum.share, sum.requests, sum.checks.block, sum.lag], [0.01, 1500, 636, GOOD.lag]);

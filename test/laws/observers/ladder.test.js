@@ -183,6 +183,24 @@ describe('the finality levels', () => {
   });
 });
 
+it('an operation has reached its block before that has its confirmations, also if it leaves the chain then', async () => {
+  const run = chainWithRungs({ wallets: 1, isLost: () => false, rungs: ['accepted', 'latest'], txTimeoutMs: 5000 });
+  run.start();
+  await run.settle();
+  await run.advance(BLOCK_MS);
+  const number = run.mine();
+  const [hash] = run.mined.keys();
+  run.watched.get(hash)?.setBlock?.({ number, seenAtUs: run.clock.nowUs() });
+  await run.advance(2 * BLOCK_MS);
+  run.notice(run.remove(1, false), [hash]);
+  run.lost.add(hash);
+  await run.advance(6000);
+  const { ladder, found } = await run.finish({ mines: false });
+  assert.deepEqual(timesOf(ladder.latest), [BLOCK_MS, BLOCK_MS, 1, 0]);
+  const { reorged, unknown } = found.rungs.latest.broken;
+  assert.equal(reorged + unknown, 1, 'it may be broken');
+});
+
 describe('the tracker', () => {
   /** @param {Record<string, (...params: any[]) => any>} handlers @param {number} [mostWaiting] */
   const trackerOf = (handlers, mostWaiting) => {
@@ -206,6 +224,59 @@ describe('the tracker', () => {
     await ladder.finish();
     const { latency, censored, notMeasured } = ladder.interval(true).levels.safe;
     assert.deepEqual([latency.count, censored.count, notMeasured], [0, 2, 3]);
+  });
+
+  it('a tag that is not read any more: what is known ends with the last reading', async () => {
+    let isAway = false;
+    const { clock, ladder, end } = trackerOf({
+      eth_getBlockByNumber: () => {
+        if (isAway) throw new TransportError('no answer', 'timeout');
+        return { number: '0x5', hash: hash32(5) };
+      },
+    });
+    end(7);
+    await clock.advance(300);
+    ladder.block({ number: 7, hash: hash32(7) });
+    await clock.settle();
+    isAway = true;
+    await clock.advance(200);
+    end(8);
+    await clock.advance(60_000);
+    await ladder.finish();
+    const { latency, censored, notMeasured } = ladder.interval(true).levels.safe;
+    assert.deepEqual([latency.count, censored.count, censored.maxUs, notMeasured], [0, 1, 300_000, 1]);
+  });
+
+  it('of the pending block only those are not reached for which it was read', async () => {
+    const clock = createFakeClock();
+    let isAway = false;
+    const handlers = {
+      eth_getBlockByNumber: () => {
+        if (isAway) throw new TransportError('no answer', 'timeout');
+        return { number: '0x9', transactions: [] };
+      },
+    };
+    const tools = {
+      ...{ rpc: fakeRpc(handlers), clock, blockMs: () => 1000, isInWindow: () => true, isWatched: () => false },
+      onBug: (/** @type {Error} */ error) => assert.fail(error),
+    };
+    const ladder = new Ladder({ levels: ['pending'] }, /** @type {any} */ (tools));
+    ladder.begin();
+    const end = (/** @type {number} */ sinceMs) => {
+      const [sinceUs, nowUs] = [clock.nowUs() - sinceMs * 1000, clock.nowUs()];
+      const instants = { intendedAtUs: sinceUs, startedAtUs: sinceUs, acceptedAtUs: sinceUs };
+      ladder.operation(sampleOf({ ...instants, includedAtUs: nowUs, endedAtUs: nowUs }));
+    };
+    await clock.advance(1010);
+    end(150);
+    // Between two looks.
+    end(5);
+    isAway = true;
+    await clock.advance(1000);
+    end(150);
+    const { censored, notMeasured } = ladder.interval(true).levels.pending;
+    assert.deepEqual([censored.count, censored.maxUs, notMeasured], [1, 150_000, 2]);
+    await ladder.finish();
   });
 
   it('believes no tag of another fork, and goes on after an error', async () => {
@@ -346,7 +417,7 @@ describe('an observer that throws', () => {
       chain: { flashblocks: null },
       network: { ladder: ['safe'], check: [] },
     });
-    const given = { rpc, wallets: [], inclusion: 'blocks', ratePerSecond: null, refill: null, before: { why: '' } };
+    const given = { rpc, wallets: [], inclusion: 'blocks', ratePerSecond: null, refill: null, before: { wei: 0n } };
     const open = () => RunObservers.open(config, /** @type {any} */ (given));
     /** @type {string[]} */
     const warnings = [];

@@ -7,7 +7,7 @@ import { createFees, maxPriceWei } from '../../../src/chain/fees.js';
 import { planPayments } from '../../../src/chain/funding.js';
 import { Wallet } from '../../../src/chain/keys.js';
 import { RpcError, TransportError } from '../../../src/errors.js';
-import { BalanceWatch, Refills, refills as row } from '../../../src/observers/refills/index.js';
+import { Refills, refills as row } from '../../../src/observers/refills/index.js';
 import { Refiller } from '../../../src/observers/refills/refiller.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { equalBy } from '../../helpers/equal-by.js';
@@ -399,7 +399,8 @@ describe('the side of the load', () => {
     const facts = { transactions: 1, payments: 2, valueWei: 3n, gasWei: 4n };
     const { refills, post } = open({ result: Promise.resolve({ facts, paidWei: [1n, 2n], open: 0 }) });
     post({ facts });
-    const described = { members: { refills: { transactions: 1, payments: 2, valueWei: '3', gasWei: '4' } } };
+    const members = { refills: { transactions: 1, payments: 2, valueWei: '3', gasWei: '4' } };
+    const described = { members, unmeasured: {} };
     assert.deepEqual(refills.describe(), described);
     await refills.drained();
     assert.deepEqual([refills.describe(), refills.payments], [described, { wei: [1n, 2n] }]);
@@ -415,6 +416,13 @@ describe('the side of the load', () => {
       await refills.drained();
       assert.match(String(/** @type {any} */ (refills.payments).why), why);
       assert.equal(warnings.length, 'why' in result ? 1 : 0);
+      const { members, unmeasured = {} } = refills.describe();
+      const isLost = 'why' in result;
+      assert.equal(members.refills?.transactions, isLost ? null : 0, 'what was told last is no total');
+      assert.equal(
+        unmeasured['/refills/gasWei']?.startsWith('what the funder has paid is not known'),
+        isLost || undefined,
+      );
     }
   });
 });
@@ -433,7 +441,10 @@ it('without refills it is said when a tenth of the funds is left', async () => {
   const stop = /** @type {any} */ ({ drain: drain.signal });
   /** @type {string[]} */
   const warnings = [];
-  new BalanceWatch({ rpc, wallets, clock, stop, beforeWei: 100_000n }).begin({
+  // Those that are not asked have much more.
+  const given = /** @type {any} */ ({ refill: null, inclusion: 'blocks', before: { wei: 10n ** 9n } });
+  const watch = await row.open(/** @type {any} */ ({}), { ...given, rpc, wallets, clock, stop });
+  watch?.begin?.({
     warnOf: () => {},
     warnOnce: (kind, words) => void warnings.push(`${kind}: ${words}`),
     charge: async () => true,
@@ -450,7 +461,7 @@ it('without refills it is said when a tenth of the funds is left', async () => {
     assert.equal(warnings.length, count, `${wei}`);
   }
   assert.match(warnings[0], /^funds: a tenth of the funds of the wallets is left, which lasts for about 5s: /);
-  assert.equal(rpc.count(), 3 * 20, 'few calls for many wallets');
+  assert.equal(rpc.count(), 4 * 20, 'few calls for many wallets');
   drain.abort();
   await clock.settle();
   assert.ok(clock.pending() <= 1);

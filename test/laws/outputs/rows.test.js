@@ -11,7 +11,7 @@ import { Recorder } from '../../../src/stats/recorder.js';
 import { equalBy } from '../../helpers/equal-by.js';
 import { assertAgrees } from '../../helpers/recompute.js';
 import { parseCsv, readRows } from '../../helpers/rows.js';
-import { rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
+import { blockOf, rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
 /**
@@ -54,6 +54,23 @@ describe('a row that is missing', () => {
       const output = create({ [option]: join(temporaryFolder(t), 'rows.csv') });
       assert.equal('samplesDropped' in (await output.close()), option === 'samples');
     });
+});
+
+it('--blocks: gas that the chain does not state is nothing, not 0', async (t) => {
+  const blocks = join(temporaryFolder(t), 'blocks.csv');
+  const output = createBlocksOutput(/** @type {OutputOptions} */ ({ blocks }));
+  await output.open?.();
+  output.begin?.({ startUs: 0, startedAtMs: 0 });
+  output.block?.(blockOf({ transactions: 3, gasUsed: 0, gasLimit: 0 }));
+  output.block?.(blockOf({ transactions: 0, gasUsed: 0, gasLimit: 30 }));
+  await output.close?.();
+  assert.deepEqual(
+    readRows(blocks).map(({ gas_used: used, gas_limit: limit }) => [used, limit]),
+    [
+      [null, null],
+      [0, 30],
+    ],
+  );
 });
 
 describe('--intervals', () => {

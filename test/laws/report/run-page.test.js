@@ -5,6 +5,7 @@ import { describe, it } from 'node:test';
 import { heatRange, heatTicks } from '../../../src/report/client/buckets.js';
 import { runData } from '../../../src/report/run-charts.js';
 import { runPage } from '../../../src/report/run-page.js';
+import { noBlocks } from '../../../src/stats/blocks.js';
 import { Recorder } from '../../../src/stats/recorder.js';
 import { buildRunFile } from '../../../src/stats/run-file.js';
 import { assertGoldenPage } from '../../golden/assert-golden.js';
@@ -69,6 +70,20 @@ describe('the page of a run', () => {
     assert.deepEqual([...new Set(ends)], [6.048]);
     const [tps] = charts.answer;
     assert.deepEqual(tps.series[0].values, [5, 5, 5, 5, 5, 4, null]);
+  });
+
+  it('draws no rate where none is known: of the last rows, and of gas that the chain does not state', () => {
+    const series = { startMs: 0, stepMs: 1000, verified: [5, 5, 1, 0], gas: [7e6, 7e6, 0, 0] };
+    const blocks = { ...noBlocks(), count: 1, transactions: 5 };
+    const perSecond = { blocks: 1, transactions: 5, ours: 5, gas: 0 };
+    const rows = [
+      rowOf({ startMs: 0, endMs: 2000, tps: 5, blocks, perSecond }),
+      rowOf({ startMs: 2000, endMs: 4000, tps: null, perSecond: undefined }),
+    ];
+    const { charts } = runData(runFileOf({ intervals: rows, series }));
+    assert.deepEqual(charts.answer[0].series[0].values, [5, 5, null, null]);
+    const gas = charts.blocks.find(({ id }) => id === 'gas-rate');
+    assert.deepEqual(gas?.series[0].values, [null, null, null, null]);
   });
 
   it('shows the rate of an outage, which is 0, and when it began and ended', () => {
@@ -188,6 +203,7 @@ describe('the page of a run', () => {
     );
     assert.match(page, /Nothing was measured/);
     assert.match(page, /nothing to draw over time/);
+    assert.doesNotMatch(page, /no failures/);
     assert.match(page, /✗ INCOMPLETE: it could not be made: nothing was sent</);
     assert.equal(figuresOf(page)['latency p99'], '- ms');
   });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { describeBlock } from '../../../src/inclusion/heads.js';
 import { addBlocks, noBlocks, totalsOfBlock } from '../../../src/stats/blocks.js';
-import { figureOf, whyNull } from '../../../src/stats/figures.js';
+import { figureOf, shownFigure } from '../../../src/stats/figures.js';
 import { merge } from '../../../src/stats/merge.js';
 import { BLOCKS } from '../../../src/stats/metrics.js';
 import { Recorder } from '../../../src/stats/recorder.js';
@@ -27,7 +27,7 @@ function figuresOf(blocks, given = {}) {
   Object.assign(run, { blocks, ...given });
   Object.assign(run.rates, { includedPerSecond: blocks.ours / 2, chainGasPerSecond: blocks.gasUsed / 2 });
   const names = ['gas', 'chain.gas', 'gas.op', 'fullness', 'fullness.p50', 'fullness.p90'];
-  return Object.fromEntries(names.map((name) => [name, figureOf(name)?.read(run) ?? null]));
+  return Object.fromEntries(names.map((name) => [name, shownFigure(name, run)]));
 }
 
 describe('gas', () => {
@@ -85,8 +85,9 @@ describe('gas', () => {
     const none = figuresOf(totalsOf(unlimited, unlimited));
     assert.deepEqual([none.fullness, none['fullness.p50'], none['fullness.p90'], none.gas], [null, null, null, 300]);
     const environment = { ...runFileOf().environment, blockGasLimit: null };
-    const run = { ...runFileOf(), environment, unmeasured: { '/environment/blockGasLimit': 'the chain states none' } };
-    assert.equal(whyNull(/** @type {any} */ (figureOf('fullness')), run), 'the chain states none');
+    const unmeasured = { '/environment/blockGasLimit': 'the chain states none' };
+    const run = { ...runFileOf(), environment, unmeasured, blocks: totalsOf(unlimited) };
+    assert.equal(/** @type {any} */ (figureOf('fullness'))?.read(run).why, 'the chain states none');
     const block = { number: 1, hash: '0x1', timestampS: 1, gasUsed: 1, gasLimit: null, transactions: [] };
     assert.equal(describeBlock(/** @type {any} */ (block), 0, 0).gasLimit, 0, 'a missing one as well');
     // Of some of the blocks it is known.

@@ -63,7 +63,8 @@ describe('buildRunFile() of a run that goes on', () => {
     const recorder = runRecorder();
     recorder.start(0, 0);
     recorder.start(1, 0);
-    return buildRunFile(partsOf({ stats: recorder.rest(), durationUs, end: 'running', audit: null }));
+    const parts = partsOf({ stats: recorder.rest(), durationUs, end: 'running', audit: null });
+    return buildRunFile({ ...parts, generator: { ...parts.generator, samplesDropped: null } });
   };
 
   it('rates are those of the window so far', () => {

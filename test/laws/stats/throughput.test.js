@@ -371,6 +371,20 @@ describe('throughput', () => {
     throughput.add({ spans: [], ...report(20 * S), spanUs: 5 * S });
     assert.equal(throughput.lately(24 * S, 5000), 60, 'operations that are confirmed later are not missing yet');
   });
+
+  it('lately: a constant rate is constant, also after a day; of a time that is not kept nothing is said', () => {
+    const throughput = new Throughput(new IntervalLog());
+    throughput.plan({ loadStartUs: 0, startUs: 0, endUs: Infinity });
+    const seen = new Set();
+    for (let s = 1; s <= 24 * 3600; s += 1) {
+      const spans = [{ fromUs: (s - 1) * S, toUs: s * S, verified: 100, included: 100 }];
+      throughput.add({ spans, settledUs: s * S, sightedUs: s * S, periodUs: S, spanUs: S });
+      if (s % 977 === 0 || s > 86_000) seen.add(throughput.lately(s * S, 5000));
+    }
+    assert.deepEqual([...seen], [100]);
+    assert.equal(throughput.lately(24 * 3600 * S, 3600_000), 100);
+    assert.ok(throughput.series.toJSON().verified.length <= 2000);
+  });
 });
 
 describe('Series', () => {

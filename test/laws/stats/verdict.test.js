@@ -225,6 +225,14 @@ const NOT_WATCHED =
 const BUSIEST =
   /^the event loop of the busiest worker was busy 95 % of the time; try more --workers, or a faster machine$/;
 
+const unpaidOf = (/** @type {number} */ unpaidMs) => pausesOf({ unpaidMs });
+
+/** @param {RunFile} run @param {number} latencyUs of operations in a warm-up */
+const withWarmUp = (run, latencyUs) => {
+  const warmUp = rowOf({ phase: 'warmup', startMs: 0, endMs: 10_000, latency: distributionOf(latencyUs) });
+  return { ...run, intervals: [warmUp, ...run.intervals] };
+};
+
 const REFILLS = { transactions: 1, payments: 1, valueWei: '1', gasWei: '1' };
 
 /** Name, run, and evidence. @type {Record<string, Array<[string, RunFile, RegExp?]>>} */
@@ -261,6 +269,21 @@ const CASES = {
     ['gone after the window', closedRun({ generator: outageOf(10_100) })],
     ['away for a moment', closedRun({ generator: outageOf(3000, 4000) })],
     ['a few wallets run dry', { ...ONE, failures: { insufficient_funds: 20 } }],
+    [
+      'wallets that ran dry now and then, and were paid soon',
+      { ...closedRun({ generator: unpaidOf(1e5) }), failures: { insufficient_funds: 900 }, refills: REFILLS },
+    ],
+    ['rate limits of the warm-up only', withWarmUp(closedRun({ generator: LIMITED }), 9e6)],
+    [
+      'blocks whose gas limit was lowered at the end',
+      closedRun({ blocks: { gasUsed: 86e9, gasLimit: 860e6, fullness: { 50: 100 }, fullnessSum: 50 } }),
+      /blocks were 50 % full/,
+    ],
+    [
+      'a window without a block',
+      { ...closedRun({ latencyUs: 9e5, config: { threads: 1 } }), rates: { ...ONE.rates, verifiedPerSecond: null } },
+      /^1 wallet with 1 in flight each had a median latency of 900 ms, one operation at a time/,
+    ],
     ['run files of before, with less to go by', closedRun(OF_BEFORE)],
   ],
   'node-bound': [
@@ -368,7 +391,7 @@ const CASES = {
     [
       'Retry-After',
       closedRun({ latencyUs: 9e5, generator: LIMITED }),
-      /^44 % of the latency .* 30 rate limits of the endpoint/,
+      /^33 % of the latency .* 30 rate limits of the endpoint/,
     ],
     ['calls that get 429', generatedBy(callRun([1000]), LIMITED_CALLS), /^60 % of the time of all users is waiting/],
   ],
@@ -382,8 +405,13 @@ const CASES = {
     ['dry', { ...ONE, failures: { insufficient_funds: 200 }, end: 'no_wallets' }, /^200 of 200 .*too little/],
     [
       'a dry funder',
-      { ...ONE, failures: { insufficient_funds: 200 }, refills: REFILLS },
-      /; see the warnings: pay the funder more, or raise/,
+      { ...closedRun({ generator: unpaidOf(1.2e6) }), failures: { insufficient_funds: 200 }, refills: REFILLS },
+      /^wallets waited for a payment 60 % of their time \(insufficient_funds 200\); see the warnings: pay the funder more, or raise/,
+    ],
+    [
+      'a dry funder that has ended the run',
+      { ...closedRun({ generator: unpaidOf(1e5) }), end: 'no_wallets', refills: REFILLS },
+      /^wallets waited for a payment 5 % of their time/,
     ],
   ],
 };
@@ -488,6 +516,9 @@ describe('judge()', () => {
       rateNotHeld(openRun({ achieved: 400, dropped: 1000 })) ?? '',
       /20 % short; 1,000 of 5,000 were dropped/,
     );
+    // A part of the window was a pause: what was verified is of the same time as what was asked for.
+    const paused = { ...slow, pace: paceOf({ pausedMs: 3750 }) };
+    assert.match(rateNotHeld(paused) ?? '', /^THE RATE WAS NOT HELD: 400 of 500 operations per second, 20 % short/);
     assert.equal(rateNotHeld(closedRun()), null);
   });
 

@@ -193,45 +193,87 @@ describe('--method', () => {
 describe('a second endpoint', () => {
   const CALL = { name: 'block', method: 'a', params: [] };
 
-  /** @param {Array<unknown>} answers one after the other; an error is thrown */
-  function referenceOf(answers) {
+  /**
+   * @param {Array<unknown>} answers one after the other; an error is thrown
+   * @param {{heads?: [number, number], ours?: unknown[]}} [options] heads: of the first endpoint and of the other; ours: further
+   *   answers of the first one; default: that which it gave
+   */
+  function referenceOf(answers, { heads = [9, 9], ours: again = [] } = {}) {
     const clock = createFakeClock();
-    const next = () => {
-      const answer = answers.length > 1 ? answers.shift() : answers[0];
+    const nextOf = (/** @type {unknown[]} */ list) => () => {
+      const answer = list.length > 1 ? list.shift() : list[0];
       if (answer instanceof Error) throw answer;
       return answer;
     };
-    const rpc = fakeRpc({ a: next });
+    const [first, rpc] = [again, answers].map((list, i) =>
+      fakeRpc({ a: nextOf(list), eth_blockNumber: () => `0x${heads[i].toString(16)}` }),
+    );
     const compared = (/** @type {unknown} */ ours) => {
-      const promise = new Reference(rpc, clock).compare(CALL, ours);
+      if (again.length === 0) again.push(ours);
+      const promise = new Reference({ first, other: rpc, clock }).compare(CALL, ours);
       promise.catch(() => {});
       return { promise, after: async (/** @type {number} */ ms) => (await clock.advance(ms), promise) };
     };
-    return { compared, rpc };
+    return { compared, rpc, first };
   }
 
   it('that answers the same is content, and one that does not is a failure with the place', async () => {
     assert.equal(await referenceOf([{ a: [1], b: 2 }]).compared({ b: 2, a: [1] }).promise, null);
-    await assert.rejects(referenceOf([{ a: [2] }]).compared({ a: [1] }).promise, {
+    const { compared, first, rpc } = referenceOf([{ a: [2] }]);
+    await assert.rejects(compared({ a: [1] }).promise, {
       code: 'check_failed',
       message: 'block: http://fake answers differently: $.a.0 is 2 instead of 1',
+    });
+    assert.deepEqual([first.count('a'), rpc.count('a')], [1, 2], 'both are asked again');
+  });
+
+  it('answers that differ once, as around a reorg, are no difference and no equal ones', async () => {
+    const { compared } = referenceOf([{ a: 2 }], { ours: [{ a: 2 }] });
+    await assert.rejects(compared({ a: 1 }).promise, {
+      code: 'check_unavailable',
+      message: 'not checked: block: the answers have changed, as after a reorg ($.a is 2 instead of 1)',
     });
   });
 
   it('that is a block behind is asked again, and not for ever', async () => {
-    const { compared, rpc } = referenceOf([null, new RpcError('a', -32000, 'header not found'), { a: 1 }]);
+    const { compared, rpc, first } = referenceOf([null, new RpcError('a', -32000, 'header not found'), { a: 1 }]);
     assert.equal(await compared({ a: 1 }).after(2000), null);
-    assert.equal(rpc.count('a'), 3);
-    const never = referenceOf([null]);
-    await assert.rejects(never.compared({ a: 1 }).after(10_000), {
-      code: 'check_failed',
-      message: /^block: http:\/\/fake is behind and does not have it yet/,
-    });
-    assert.ok(never.rpc.count('a') <= 10);
-    const without = referenceOf([new RpcError('a', -32000, 'header not found')]);
-    await assert.rejects(without.compared({ a: 1 }).after(10_000), { message: /is behind .*header not found/ });
+    assert.deepEqual([rpc.count('a'), first.count('a')], [3, 0]);
     const other = referenceOf([new RpcError('a', 3, 'execution reverted')]);
     await assert.rejects(other.compared({ a: 1 }).after(10_000), { message: /answers differently: .*reverted/ });
+  });
+
+  it('a first endpoint that is a block behind is asked again as well', async () => {
+    for (const lack of [null, { a: 1, blockNumber: null }]) {
+      const found = { a: 1, blockNumber: '0x5' };
+      const { compared, rpc, first } = referenceOf([found], { ours: [lack, found] });
+      assert.equal(await compared(lack).after(2000), null);
+      assert.deepEqual([rpc.count('a'), first.count('a')], [1, 2]);
+    }
+    const odd = referenceOf([{ a: 1 }], { ours: [{ a: 2 }] });
+    await assert.rejects(odd.compared(null).after(2000), { message: /\$\.a is 1 instead of 2$/ });
+    // It does not end with the time for one that is behind.
+    const both = referenceOf([{ a: 1 }, null], { ours: [{ a: 2 }], heads: [9, 8] });
+    await assert.rejects(both.compared({ a: 2 }).after(10_000), { message: /is behind and does not have it yet/ });
+  });
+
+  it('what an endpoint still lacks is a difference only if it has reached the head of the other', async () => {
+    const code = (/** @type {string} */ name) => ({ code: name });
+    for (const [ours, theirs] of [
+      [{ a: 1 }, null],
+      [{ a: 1 }, new RpcError('a', -32000, 'header not found')],
+      [null, { a: 1 }],
+    ]) {
+      const lateHeads = /** @type {[number, number]} */ (ours === null ? [8, 9] : [9, 8]);
+      const late = referenceOf([theirs], { ours: [ours], heads: lateHeads });
+      await assert.rejects(late.compared(ours).after(10_000), {
+        code: 'check_unavailable',
+        message: /^not checked: block: http:\/\/fake is behind and does not have it yet/,
+      });
+      assert.ok(late.rpc.count('a') + late.first.count('a') <= 10);
+      const without = referenceOf([theirs], { ours: [ours] });
+      await assert.rejects(without.compared(ours).after(10_000), code('check_failed'));
+    }
   });
 
   it('that does not answer leaves it unchecked, which is another failure', async () => {

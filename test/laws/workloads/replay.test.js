@@ -24,9 +24,9 @@ function node(head, handlers = {}) {
  * The workload after its preparation.
  * @param {TestContext} t
  * @param {object[]} lines
- * @param {{order?: string, other?: ReturnType<typeof node>, state?: object}} [options]
+ * @param {{order?: string, first?: Handlers, other?: ReturnType<typeof node>, state?: object}} [options] first: of the first endpoint, where it is asked again
  */
-async function replayOf(t, lines, { order, other, state } = {}) {
+async function replayOf(t, lines, { order, first, other, state } = {}) {
   const file = temporaryFile(t, 'traffic.ndjson', lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
   const clock = createFakeClock();
   const settings = {
@@ -36,7 +36,7 @@ async function replayOf(t, lines, { order, other, state } = {}) {
     checkRpc: other ? 'http://other' : null,
   };
   const connect = () => other;
-  const rpc = node(12);
+  const rpc = node(12, first);
   const options = /** @type {any} */ ({ rpc, clock, settings, connect, threads: 4, ...(state && { state }) });
   const workload = /** @type {any} */ (await createWorkload('rpc', options));
   if (state === undefined)
@@ -108,8 +108,9 @@ describe('recorded requests that are compared', () => {
 
   it('a difference is a failure with the place, and with two commands that a shell reads', async (t) => {
     const other = node(12, { eth_call: () => '0x6', eth_getBalance: () => '0x7' });
+    const first = { eth_call: () => '0x5', eth_getBalance: () => '0x5' };
     const call = { method: 'eth_call', params: [{ data: "0x'; touch /tmp/x; '" }, 'latest'] };
-    const { workload } = await replayOf(t, [call, [{ method: 'eth_chainId' }, BALANCE]], { other });
+    const { workload } = await replayOf(t, [call, [{ method: 'eth_chainId' }, BALANCE]], { first, other });
     const request = workload.next(0);
     const error = await workload.check(0, '0x5', request).catch((/** @type {unknown} */ thrown) => thrown);
     assert.deepEqual([error.code, error.request, error.exitCode], ['answers_differ', 'eth_call, line 1', 1]);
@@ -137,7 +138,8 @@ describe('recorded requests that are compared', () => {
       throw new RpcError('eth_call', 3, 'execution reverted');
     };
     const long = { method: 'eth_call', params: [{ data: '00'.repeat(3000) }, 'latest'] };
-    const { workload } = await replayOf(t, [long], { other: node(12, { eth_call }) });
+    const first = { eth_call: () => '0x' };
+    const { workload } = await replayOf(t, [long], { first, other: node(12, { eth_call }) });
     await assert.rejects(workload.check(0, '0x', workload.next(0)), {
       message: /answers differently: .*execution reverted \(3\); its request is too long to be shown$/,
     });
