@@ -32,6 +32,15 @@ const OVERHEAD_MS = 300_000;
  * @typedef {{url: string, funderKey: string}} Node
  */
 
+/**
+ * @typedef {(file: string, args: string[], options: {env: NodeJS.ProcessEnv, timeout: number}) => Promise<unknown>} Execute
+ *
+ * @typedef {object} How a stress runs
+ * @property {Record<string, string>} [env] added to ours
+ * @property {string} [root] folder of the stress that runs
+ * @property {Execute} [execute] execFile in place of that of Node.js
+ */
+
 /** The command line of this stress does not know an option that a benchmark needs. */
 export class NotYetError extends Error {}
 
@@ -61,15 +70,14 @@ export function readOptions(defaults, others = /** @type {any} */ ({})) {
  * One run of ours.
  * @param {string[]} args without --out and --duration
  * @param {number} seconds
- * @param {Record<string, string>} [env]
- * @param {string} [root] folder of the stress that runs
+ * @param {How} [how]
  * @returns {Promise<{run: RunFile, startMs: number}>}
  */
-export function runStress(args, seconds, env = {}, root = ROOT) {
+export function runStress(args, seconds, how = {}) {
   return inTemporaryFolder(async (folder) => {
     const out = join(folder, 'run.json');
     const spawnedAtMs = Date.now();
-    await stress([...args, '-d', `${seconds}s`, '--out', out], { env, root, timeoutMs: seconds * 1000 + OVERHEAD_MS });
+    await stress([...args, '-d', `${seconds}s`, '--out', out], { ...how, timeoutMs: seconds * 1000 + OVERHEAD_MS });
     const run = JSON.parse(readFileSync(out, 'utf8'));
     return { run, startMs: Date.parse(run.window.startedAt) - spawnedAtMs };
   });
@@ -78,14 +86,13 @@ export function runStress(args, seconds, env = {}, root = ROOT) {
 /**
  * Runs stress to its end. Options of stress in our environment would change the benchmark.
  * @param {string[]} args
- * @param {{env?: NodeJS.ProcessEnv, root?: string, timeoutMs?: number, signal?: AbortSignal}} [how] timeoutMs: longer than any
- *   set-up
+ * @param {How & {timeoutMs?: number}} [how] timeoutMs: longer than any set-up
  */
-export async function stress(args, { env = {}, root = ROOT, timeoutMs = OVERHEAD_MS, signal } = {}) {
+export async function stress(args, { env = {}, root = ROOT, execute, timeoutMs = OVERHEAD_MS } = {}) {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('STRESS_'));
-  const options = { env: { ...Object.fromEntries(inherited), ...env }, timeout: timeoutMs, maxBuffer: 2 ** 26, signal };
+  const options = { env: { ...Object.fromEntries(inherited), ...env }, timeout: timeoutMs, maxBuffer: 2 ** 26 };
   try {
-    return await promisify(execFile)(process.execPath, [join(root, 'bin', 'stress.js'), ...args], options);
+    await (execute ?? promisify(execFile))(process.execPath, [join(root, 'bin', 'stress.js'), ...args], options);
   } catch (error) {
     const { code, stderr } = /** @type {{code?: number, stderr?: string}} */ (error);
     throw code === EXIT.usage ? new NotYetError(String(stderr).trim()) : error;
@@ -95,10 +102,13 @@ export async function stress(args, { env = {}, root = ROOT, timeoutMs = OVERHEAD
 /** @template T @param {(folder: string) => Promise<T>} work @returns {Promise<T>} */
 export async function inTemporaryFolder(work) {
   const folder = mkdtempSync(join(tmpdir(), 'stress-bench-'));
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  process.once('exit', remove);
   try {
     return await work(folder);
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    process.off('exit', remove);
+    remove();
   }
 }
 
@@ -122,15 +132,17 @@ export async function withNode(starting, work) {
  * @param {Node | null} node null for an embedded chain
  * @param {string[]} args
  * @param {number} seconds
- * @param {string} [root] folder of the stress that runs
+ * @param {How} [how]
  * @returns {Promise<OurFigures>}
  */
-export async function runOurs(node, args, seconds, root) {
+export async function runOurs(node, args, seconds, how = {}) {
   const endpoint = node === null ? [] : ['--rpc', node.url];
   /** @type {Record<string, string>} */
   // The public test mnemonic is not used on AvalancheGo's chain unasked.
   const env = node === null ? {} : { STRESS_FUNDER_KEY: node.funderKey, STRESS_MNEMONIC: DEV_MNEMONIC };
-  const { run, startMs } = await runStress([...endpoint, '-o', '0', ...args], seconds, env, root);
+  const all = { ...how, env: { ...env, ...how.env } };
+  const offset = args.includes('-o') ? [] : ['-o', '0'];
+  const { run, startMs } = await runStress([...endpoint, ...offset, ...args], seconds, all);
   const { rates, generator, latency, counts, audit } = /** @type {any} */ (run);
   if (!audit?.exact) throw new Error('the audit is not exact');
   return {
@@ -144,22 +156,25 @@ export async function runOurs(node, args, seconds, root) {
 }
 
 /**
- * Another commit in a folder of its own, with the packages of its own lock file where they differ from ours.
- * @param {string} name of the commit
- * @param {string} folder
+ * A commit in a folder of its own, with the packages of its own lock file where they differ from ours.
+ * @param {string | null} name of the commit; null: a copy of the files of this checkout, which may be edited meanwhile
+ * @param {string} root the folder, which is made
+ * @returns {Promise<string>} the commit
  */
-export async function checkOut(name, folder) {
-  const git = (/** @type {string[]} */ ...args) =>
-    execFileSync('git', args, { cwd: ROOT, maxBuffer: 2 ** 28, stdio: ['ignore', 'pipe', 'inherit'] });
-  const commit = String(git('rev-parse', '--short', '--verify', `${name}^{commit}`)).trim();
-  const root = join(folder, commit);
-  mkdirSync(root);
+export async function checkOut(name, root) {
+  const read = (/** @type {string} */ command, /** @type {string[]} */ ...args) =>
+    execFileSync(command, args, { cwd: ROOT, maxBuffer: 2 ** 28, stdio: ['ignore', 'pipe', 'inherit'] });
+  const commit = String(read('git', 'rev-parse', '--short', '--verify', `${name ?? 'HEAD'}^{commit}`)).trim();
   const parts = ['bin', 'src', 'contracts', 'package.json', 'package-lock.json', '.npmrc'];
-  execFileSync('tar', ['-x', '-C', root], { input: git('archive', commit, ...parts) });
+  const archive = name === null ? read('tar', '-c', ...parts) : read('git', 'archive', commit, ...parts);
+  mkdirSync(root);
+  execFileSync('tar', ['-x', '-C', root], { input: archive });
   const lock = (/** @type {string} */ of) => readFileSync(join(of, 'package-lock.json'), 'utf8');
   if (lock(root) === lock(ROOT)) symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'), 'junction');
   else await promisify(execFile)('npm', ['ci', '--ignore-scripts', '--omit=dev'], { cwd: root });
-  return { commit, root };
+  return name === null
+    ? String(read('git', 'describe', '--always', '--exclude', '*', '--dirty=-modified')).trim()
+    : commit;
 }
 
 /**
