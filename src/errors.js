@@ -104,6 +104,8 @@ const ERRNO_WORDS = Object.freeze({
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk quota is used up',
+  EFBIG: 'its size limit is reached (ulimit -f)',
   EROFS: 'the file system is read-only',
   ERR_FS_FILE_TOO_LARGE: 'it is too large',
   ERR_STRING_TOO_LONG: 'it is too large',

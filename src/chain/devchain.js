@@ -155,7 +155,9 @@ export function launch(command, options, { cwd, env, output }) {
     await ended;
     clearTimeout(timer);
   };
-  return { keeper, ended, pid, stop };
+  /** Also before the command has begun. @param {NodeJS.Signals} name */
+  const signal = (name) => void keeper.stdin?.write(`${name}\n`);
+  return { keeper, ended, pid, signal, stop };
 }
 
 /** The keeper, like shells, adds 128 to the number of the signal that ended a command. @param {number} code */

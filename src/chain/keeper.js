@@ -6,11 +6,13 @@
  * running, unless it ended well and `leaves` says that it may: a script that restarts a node.
  *
  * OPTIONS is JSON: `graceMs`; `folder`, the working directory, home and temporary folder of the command, which is made
- * and removed here; `leaves`. File descriptor 3 gets the process id of the command.
+ * and removed here; `leaves`. Each line of standard input is a signal for the command. File descriptor 3 gets the process
+ * id of the command.
  */
 import { spawn } from 'node:child_process';
 import { mkdirSync, rmSync, writeSync } from 'node:fs';
 import { constants } from 'node:os';
+import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const POLL_MS = 20;
@@ -60,7 +62,8 @@ child.on('exit', (code, signal) => {
   if (leaves && code === 0) process.stdin.destroy();
   else endNow();
 });
-process.stdin.on('end', endNow).on('error', endNow).resume();
+createInterface({ input: process.stdin }).on('line', (signal) => child.kill(/** @type {NodeJS.Signals} */ (signal)));
+process.stdin.on('end', endNow).on('error', endNow);
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, endNow);
 try {
   if (child.pid !== undefined) writeSync(3, `${child.pid}\n`);

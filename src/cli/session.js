@@ -66,7 +66,7 @@ const SAME_SIGNAL_US = 300_000;
 const NO_ROOM = Object.freeze(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
 /**
- * Signals, lost parents and uncaught errors: the first signal drains the run, the second one ends it at once.
+ * Signals and uncaught errors: the first signal drains the run, the second one ends it at once.
  * @param {Stop} stop
  * @param {Clock} clock
  * @param {(thrown: unknown) => StressError | null} [ofWorkload] whether the user's own workload threw it
@@ -98,8 +98,6 @@ export function connectSignals(stop, clock, ofWorkload = () => null) {
     [process, 'SIGINT', signal('interrupted', EXIT.interrupted)],
     [process, 'SIGTERM', signal('terminated', EXIT.terminated)],
     [process, 'SIGHUP', signal('hangup', EXIT.hangup)],
-    // A parent process with an IPC channel has ended: its children end too.
-    [process, 'disconnect', signal('terminated', EXIT.terminated)],
     [process, 'uncaughtException', bug],
     [process, 'unhandledRejection', bug],
     [stdout.stream, 'error', closed],

@@ -1,7 +1,8 @@
-import { close, createWriteStream, open, write } from 'node:fs';
-import { finished, pipeline } from 'node:stream/promises';
+import { close, createWriteStream, ftruncate, open, write } from 'node:fs';
+import { finished } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { constants, createGzip } from 'node:zlib';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import { OutputError } from '../errors.js';
 import { FILE_MODE, cannotWrite, checkWritable } from '../files.js';
 
@@ -23,18 +24,34 @@ const PATIENCE_MS = 5000;
 const FULL = Object.freeze(['ENOSPC', 'EDQUOT']);
 const RETRY_MS = 500;
 
+/** @type {(text: string, options: {level: number}) => Promise<Buffer>} */
+const pack = promisify(gzip);
+
 /**
- * A file that grows line by line during the load without slowing it; with .gz at the end of its name it is compressed.
- * Waiting data is bounded: lines beyond the bound are dropped, and all lines after a failed write. On a full disk lines
- * wait until there is room.
+ * A file that grows line by line during the load without slowing it; with .gz at the end of its name it is compressed:
+ * each piece is a member of its own (RFC 1952), so that the file can be unpacked at any length at which a piece ends.
+ * Waiting data is bounded: lines beyond the bound are dropped, and all lines after a failed write, which ends the file
+ * with a whole line. On a full disk lines wait until there is room.
  */
 export class BoundedFile {
   #text = '';
-  #lines = 0;
+  /** Characters of each line of it. @type {number[]} */
+  #lines = [];
   #given = 0;
   #written = 0;
+  /** Characters of pieces that are neither written nor lost. */
+  #waiting = 0;
+  /** Bytes of the file, and how many of them are whole lines. */
+  #length = 0;
+  #whole = 0;
+  /** The written part of a piece that does not fit. @type {Buffer[]} */
+  #part = [];
+  /** Lines of the pieces that the stream has, the oldest first. @type {number[][]} */
+  #pieces = [];
   /** @type {Writable | null} */
   #stream = null;
+  /** Settles when all pieces are compressed. @type {Promise<void>} */
+  #packed = Promise.resolve();
   /** Settles when the file is closed, by its end or by an error. @type {Promise<void>} */
   #ended = Promise.resolve();
   /** @type {Promise<void> | null} */
@@ -67,47 +84,91 @@ export class BoundedFile {
   /** Empties the file. @param {string} header */
   begin(header) {
     // Without writev() a failed write loses one piece, not all that wait.
-    const target = createWriteStream(this.file, { mode: FILE_MODE, fs: { open, write: this.#write, close } });
-    const gzip = this.file.endsWith('.gz') ? createGzip({ level: 1, flush: constants.Z_SYNC_FLUSH }) : null;
-    this.#stream = gzip ?? target;
-    this.#ended = (gzip === null ? finished(target) : pipeline(gzip, target)).catch((error) => {
+    const stream = createWriteStream(this.file, { mode: FILE_MODE, fs: { open, write: this.#write, close } });
+    this.#stream = stream;
+    this.#ended = finished(stream).catch((error) => {
       // close() ends a write that hangs.
       if (!/^ERR_STREAM_/.test(error.code)) this.#error = cannotWrite(this.file, error);
     });
-    this.#stream.write(header);
+    this.#put(header, []);
   }
 
-  /** As fs.write(), but where the disk is full it waits for room until the file is closed. @param {any[]} args */
-  #write = (...args) => {
-    const [callback] = args.slice(-1);
-    /** @param {NodeJS.ErrnoException | null} error @param {...unknown} written */
-    const done = (error, ...written) => {
-      if (this.#closing !== null || !FULL.includes(error?.code ?? '')) return callback(error, ...written);
+  /** @param {string} text @param {number[]} lines characters of each that counts */
+  #put(text, lines) {
+    this.#waiting += text.length;
+    /** @param {string | Buffer} bytes */
+    const give = (bytes) => {
+      this.#pieces.push(lines);
+      this.#stream?.write(bytes, (error) => {
+        this.#waiting -= text.length;
+        this.#pieces.shift();
+        this.#part = [];
+        if (error) return;
+        this.#written += lines.length;
+        this.#whole = this.#length;
+      });
+    };
+    if (!this.#isPacked) return give(text);
+    this.#packed = this.#packed.then(async () => give(await pack(text, { level: 1 })));
+  }
+
+  get #isPacked() {
+    return this.file.endsWith('.gz');
+  }
+
+  /**
+   * As fs.write(), but where the disk is full it waits for room until the file is closed.
+   * @param {number} fd @param {Buffer} buffer @param {number} offset @param {number} length
+   * @param {number | null} position @param {(error: Error | null, count?: number, buffer?: Buffer) => void} callback
+   */
+  #write = (fd, buffer, offset, length, position, callback) => {
+    /** @param {NodeJS.ErrnoException | null} error @param {number} count of bytes that were written */
+    const done = (error, count) => {
+      if (error === null) {
+        this.#length += count;
+        if (count < length) this.#part.push(buffer.subarray(offset, offset + count));
+        return callback(null, count, buffer);
+      }
+      if (this.#closing !== null || !FULL.includes(error.code ?? '')) {
+        this.#keepWholeLines();
+        return ftruncate(fd, this.#whole, () => callback(error));
+      }
       const { message } = cannotWrite(this.file, error);
       if (!this.#hasWarned) this.#warn(`${message}; lines wait until there is room`);
       this.#hasWarned = true;
-      setTimeout(() => this.#write(...args), RETRY_MS);
+      setTimeout(() => this.#write(fd, buffer, offset, length, position, callback), RETRY_MS);
     };
-    Reflect.apply(write, null, [...args.slice(0, -1), done]);
+    write(fd, buffer, offset, length, position, done);
   };
+
+  /** Counts what a failed write leaves in the file: whole lines of a piece, or nothing of a compressed one. */
+  #keepWholeLines() {
+    if (this.#isPacked || this.#part.length === 0) return;
+    const text = String(Buffer.concat(this.#part));
+    let chars = 0;
+    for (const line of this.#pieces[0]) {
+      if (chars + line > text.length) break;
+      chars += line;
+      this.#written += 1;
+    }
+    this.#whole += Buffer.byteLength(text.slice(0, chars));
+  }
 
   /** @param {string} line with its end */
   add(line) {
     this.#given += 1;
     this.#text += line;
-    this.#lines += 1;
+    this.#lines.push(line.length);
     if (this.#text.length >= PIECE_CHARS) this.cut();
   }
 
   /** Writes the waiting lines now. */
   cut() {
     const [text, lines, stream] = [this.#text, this.#lines, this.#stream];
-    [this.#text, this.#lines] = ['', 0];
-    if (lines === 0 || stream === null || !stream.writable) return;
-    if (stream.writableLength + text.length > this.boundBytes) return;
-    stream.write(text, (error) => {
-      if (!error) this.#written += lines;
-    });
+    [this.#text, this.#lines] = ['', []];
+    if (lines.length === 0 || stream === null || !stream.writable) return;
+    if (this.#waiting + text.length > this.boundBytes) return;
+    this.#put(text, lines);
   }
 
   /** Why it could not be written, or lines are missing in a file that must be whole. @returns {OutputError | null} */
@@ -125,8 +186,11 @@ export class BoundedFile {
 
   async #end() {
     this.cut();
-    this.#stream?.end();
-    await Promise.race([this.#ended, sleep(this.patienceMs, null, { ref: false })]);
+    const ended = this.#packed.then(() => {
+      this.#stream?.end();
+      return this.#ended;
+    });
+    await Promise.race([ended, sleep(this.patienceMs, null, { ref: false })]);
     this.#stream?.destroy();
   }
 

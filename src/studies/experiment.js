@@ -1,8 +1,8 @@
-import { fork } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { cpus, constants as osConstants } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { launch } from '../chain/devchain.js';
 import { EXIT, StressError, UnavailableError, oneLine, withoutKeys } from '../errors.js';
 import { timeText } from '../text.js';
 import { isWhole, readIfAny, reader } from './run-files.js';
@@ -79,28 +79,24 @@ export function isVerified({ run }) {
  */
 async function runChild({ args, env, out, stop }) {
   rmSync(out, { force: true });
-  const child = fork(PROGRAM, [...args, `--out=${out}`, '--config=none', '--quiet', '--log-level=error'], {
-    env,
-    execArgv: [],
-    serialization: 'json',
-    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-    // Ctrl-C goes to the whole process group of a terminal; this process must receive it once, from here.
-    detached: true,
-  });
+  const words = [...args, `--out=${out}`, '--config=none', '--quiet', '--log-level=error'];
+  const how = /** @type {const} */ ({ env, output: 'pipe' });
+  const { keeper, signal } = launch([process.execPath, PROGRAM, ...words], { graceMs: 0 }, how);
   let stderr = '';
-  child.stderr?.setEncoding('utf8').on('data', (chunk) => {
+  keeper.stdout?.resume();
+  keeper.stderr?.setEncoding('utf8').on('data', (chunk) => {
     stderr = (stderr + chunk).slice(-MAX_STDERR);
   });
-  const drain = () => void child.kill(stop.reason === 'interrupted' ? 'SIGINT' : 'SIGTERM');
-  const hurry = () => void child.kill('SIGINT');
+  const drain = () => signal(stop.reason === 'interrupted' ? 'SIGINT' : 'SIGTERM');
+  const hurry = () => signal('SIGINT');
   stop.drain.addEventListener('abort', drain);
   stop.now.addEventListener('abort', hurry);
   if (stop.drain.aborted) drain();
   /** @type {number} */
   const exitCode = await new Promise((resolve) => {
     // 'close' comes after the end of its output.
-    child.once('close', (code, signal) => resolve(code ?? 128 + osConstants.signals[signal ?? 'SIGKILL']));
-    child.once('error', () => resolve(EXIT.unavailable));
+    keeper.once('close', (code, name) => resolve(code ?? 128 + osConstants.signals[name ?? 'SIGKILL']));
+    keeper.once('error', () => resolve(EXIT.unavailable));
   });
   stop.drain.removeEventListener('abort', drain);
   stop.now.removeEventListener('abort', hurry);

@@ -1,11 +1,15 @@
 import { execFile } from 'node:child_process';
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
+import { launch } from '../chain/devchain.js';
 import { InputError, OutputError, UnavailableError, displayName, oneLine } from '../errors.js';
 
 /**
  * Reads commits from a git repository, and makes checkouts of them. The repository and its work tree are never changed.
+ *
+ * @import { Readable } from 'node:stream'
  *
  * @typedef {object} Commit
  * @property {string} id
@@ -97,14 +101,21 @@ export async function checkOut(repository, id, folder) {
   if (existsSync(folder)) return;
   const unfinished = `${folder}.part`;
   rmSync(unfinished, { recursive: true, force: true });
-  const env = environment();
-  try {
-    await run('git', ['clone', '--quiet', '--shared', '--no-checkout', resolve(repository), unfinished], { env });
-    await run('git', ['-C', unfinished, 'checkout', '--quiet', '--detach', id], { env });
-  } catch (error) {
-    const { stderr = '' } = /** @type {{stderr?: string}} */ (error);
-    const why = oneLine(stderr.trim().split('\n').at(-1) ?? '');
-    throw new OutputError(`cannot check out ${short(id)} to ${displayName(folder)}: ${why}`, error);
+  const steps = [
+    ['clone', '--quiet', '--shared', '--no-checkout', resolve(repository), unfinished],
+    ['-C', unfinished, 'checkout', '--quiet', '--detach', id],
+  ];
+  for (const step of steps) {
+    const why = await write(step);
+    if (why !== null) throw new OutputError(`cannot check out ${short(id)} to ${displayName(folder)}: ${why}`);
   }
   renameSync(unfinished, folder);
+}
+
+/** git that changes files: it ends with this process, so that the next bisection finds nothing at work in its folder. @param {string[]} args @returns {Promise<string | null>} its last line if it failed */
+async function write(args) {
+  const { keeper, ended } = launch(['git', ...args], { graceMs: 0 }, { env: environment(), output: 'pipe' });
+  keeper.stdout?.resume();
+  const [words, exit] = await Promise.all([text(/** @type {Readable} */ (keeper.stderr)), ended]);
+  return exit === 'exit code 0' ? null : oneLine(words.trim().split('\n').at(-1) || exit);
 }

@@ -29,6 +29,18 @@ function smallDisk(t) {
   return isMounted ? folder : null;
 }
 
+const MODULE = new URL('../../../src/outputs/bounded-file.js', import.meta.url).href;
+/** Lines that compression does not make small, with line breaks and other characters in them. */
+const NOISE = Array.from({ length: 20_000 }, (_, i) => `${i} ${Math.sin(i)}\nÄ€😀 ${Math.cos(i)}\n`);
+
+/** The file has its header and the first lines, all but so many. @param {string} path @param {number} dropped */
+function assertFirst(path, dropped) {
+  const bytes = readFileSync(path);
+  const text = String(path.endsWith('.gz') ? gunzipSync(bytes) : bytes);
+  assert.ok(dropped > 0 && dropped < NOISE.length, `${dropped} dropped`);
+  assert.equal(text, `header\n${NOISE.slice(0, NOISE.length - dropped).join('')}`);
+}
+
 const noFifo = process.platform === 'win32' && 'no named pipes on Windows';
 
 describe('BoundedFile', () => {
@@ -97,23 +109,45 @@ describe('BoundedFile', () => {
       const bytes = readFileSync(path);
       assert.equal(String(name === 'lines' ? bytes : gunzipSync(bytes)), lines.join(''));
     });
-    it(`a disk that becomes full: ${name} has the first lines, the others are counted`, async (t) => {
+    it(`a disk that becomes full: ${name} ends with a whole line, and the others are counted`, async (t) => {
       const folder = smallDisk(t);
       if (folder === null) return t.skip('only root can make a small disk');
       const path = join(folder, name);
       const file = new BoundedFile(path);
-      file.begin('');
-      // Not to be compressed to nothing.
-      const lines = Array.from({ length: 20_000 }, (_, i) => `${i} ${Math.sin(i)} ${Math.cos(i)}\n`);
-      addAll(file, lines);
+      file.begin('header\n');
+      for (const line of NOISE) file.add(line);
       await file.close();
       assert.match(String(file.error?.message), /: the disk is full$/);
-      assert.ok(file.dropped > 0 && file.dropped < lines.length, `${file.dropped} dropped`);
-      // The compressed file ends in the middle.
-      if (name === 'lines')
-        assert.ok(readFileSync(path, 'utf8').startsWith(lines.slice(0, lines.length - file.dropped).join('')));
+      assertFirst(path, file.dropped);
+    });
+    it(`a size limit: ${name} ends with a whole line, and the others are counted`, { skip: noFifo }, async (t) => {
+      const path = join(temporaryFolder(t), name);
+      const script = `
+        const { BoundedFile } = await import(${JSON.stringify(MODULE)});
+        const file = new BoundedFile(process.argv[1]);
+        file.begin('header\\n');
+        for (let i = 0; i < ${NOISE.length}; i += 1) file.add(i + ' ' + Math.sin(i) + '\\nÄ€😀 ' + Math.cos(i) + '\\n');
+        await file.close();
+        console.log(JSON.stringify([file.dropped, file.error.message]));`;
+      const node = [process.execPath, '--input-type=module', '-e', script, path];
+      // In units of 512 or 1024 bytes.
+      const text = execFileSync('sh', ['-c', 'ulimit -f 200; exec "$0" "$@"', ...node], { encoding: 'utf8' });
+      const [dropped, message] = JSON.parse(text);
+      assert.match(message, /: its size limit is reached \(ulimit -f\)$/);
+      assertFirst(path, dropped);
     });
   }
+
+  it('a header for which there is no room is no half line', async (t) => {
+    const folder = smallDisk(t);
+    if (folder === null) return t.skip('only root can make a small disk');
+    const path = join(folder, 'lines');
+    const file = new BoundedFile(path, { patienceMs: 60_000 });
+    file.begin('x'.repeat(1 << 20));
+    file.add('a line\n');
+    await file.close();
+    assert.deepEqual([readFileSync(path, 'utf8'), file.dropped], ['', 1]);
+  });
 
   it('a reader that does not read causes dropped lines, without blocking', { skip: noFifo }, async (t) => {
     const pipe = join(temporaryFolder(t), 'pipe');
