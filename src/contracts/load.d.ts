@@ -315,8 +315,8 @@ export type StartThread = (program: URL, data: unknown) => ThreadHost;
 /** A thread as its host sees it; the other side of its port. */
 export type ThreadHost = {
   postMessage: (message: unknown) => void;
-  on(event: 'message', listener: (message: any) => void): unknown;
-  on(event: 'error', listener: (error: any) => void): unknown;
+  on(event: 'message', listener: (message: never) => void): unknown;
+  on(event: 'error', listener: (error: never) => void): unknown;
   on(event: 'exit', listener: (exitCode: number) => void): unknown;
   terminate: () => Promise<unknown>;
 };
@@ -324,7 +324,7 @@ export type ThreadHost = {
 /** A thread as its program sees it. */
 export type ThreadPort = {
   postMessage: (message: unknown) => void;
-  on(event: 'message', listener: (message: any) => void): unknown;
+  on(event: 'message', listener: (message: never) => void): unknown;
   close: () => void;
 };
 

@@ -6,7 +6,7 @@ import { transports } from '../transport/index.js';
 /**
  * What a run takes from the machine. A simulation gives it a clock, a seed, a chain and threads of its own.
  *
- * @import { Platform } from '../contracts/load.d.ts'
+ * @import { Platform, ThreadHost } from '../contracts/load.d.ts'
  */
 
 /** @returns {Platform} */
@@ -15,7 +15,8 @@ export function createPlatform() {
     clock: createClock(),
     random: Math.random,
     transports,
-    startThread: (program, data) => new Worker(program, { workerData: data }),
+    startThread: (program, data) =>
+      /** @type {ThreadHost} */ (/** @type {unknown} */ (new Worker(program, { workerData: data }))),
     probes,
   };
 }

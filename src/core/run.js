@@ -199,17 +199,7 @@ async function prepare(config, context, opened) {
       identified = await identity.identify(urls, config.chain, stop.drain);
       monitor.begin();
     }
-    /** Before anything is sent. @param {KnownChain} known */
-    const check = async (known) => {
-      await checkObservers(config, { clock, rpc, signal: stop.drain, ...known });
-      await callLoad?.check(known);
-    };
-    const made =
-      workload.kind === 'call'
-        ? await setUpCalls(own, { ...context, check }, opened, workload)
-        : await setUp(own, { ...context, check }, opened, workload);
-    await callLoad?.prepare(made.chain, opened.notice);
-    return made;
+    return setUpChecked({ whole: config, own }, context, opened, { workload, callLoad });
   });
   const { wallets, sender } = ready;
   const setUpBlock = await confirmSetUp(ready, confirmations);
@@ -254,6 +244,29 @@ async function prepare(config, context, opened) {
   const valueWei = workload.kind === 'transaction' ? workload.valueWei : 0n;
   const made = { environment, valueWei, workload, schedule, accounts, start, before, engine, names };
   return { ready, ...listeners, ...made };
+}
+
+/**
+ * The set-up, with all checks before the first thing that is sent.
+ * @param {{whole: Config, own: Config}} configs own: of the transactions
+ * @param {RunContext} context
+ * @param {Opened} opened
+ * @param {{workload: Workload, callLoad: Awaited<ReturnType<typeof openCalls>> | null}} loads
+ */
+async function setUpChecked({ whole, own }, context, opened, { workload, callLoad }) {
+  const { clock, stop } = context;
+  /** @param {KnownChain} known */
+  const check = async (known) => {
+    await checkObservers(whole, { clock, rpc: opened.endpoints.rpc, signal: stop.drain, ...known });
+    await callLoad?.check(known);
+  };
+  const checked = { ...context, check };
+  const ready =
+    workload.kind === 'call'
+      ? await setUpCalls(own, checked, opened, workload)
+      : await setUp(own, checked, opened, workload);
+  await callLoad?.prepare(ready.chain, opened.notice);
+  return ready;
 }
 
 /**
@@ -373,18 +386,11 @@ async function loadAndAudit(config, context, opened, prepared) {
     if (workload.kind === 'transaction') {
       await monitor.waitUntilSynced(stop.now);
       const { accounts, start } = prepared;
+      const { startBlock } = start;
+      const { ledger } = loaded;
       // A request that timed out may still arrive within its time limit.
       const timeoutMs = Math.max(config.load.drainTimeoutMs, requestTimeoutMs);
-      const parts = {
-        rpc,
-        clock,
-        accounts,
-        ledger: loaded.ledger,
-        startBlock: start.startBlock,
-        workload,
-        timeoutMs,
-        paid,
-      };
+      const parts = { rpc, clock, accounts, ledger, startBlock, workload, timeoutMs, paid };
       onProgress('auditing wallets', 0, accounts.length);
       audited = await auditUnlessAborted(parts, start, stop);
     }

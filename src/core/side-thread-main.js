@@ -47,4 +47,5 @@ export default async function main({ module, task, urls, names, network, seed },
   serve(port, () => work(task, rpcs, { onMessage, post, clock, random }));
 }
 
-if (parentPort !== null) await main(workerData, parentPort, createPlatform());
+const port = /** @type {ThreadPort | null} */ (/** @type {unknown} */ (parentPort));
+if (port !== null) await main(workerData, port, createPlatform());

@@ -167,7 +167,8 @@ function createBatcher(clock, onFull) {
   return { add, flush };
 }
 
-if (parentPort !== null) {
-  catchStrayErrors(workerData.config.workload.workload, parentPort);
-  await main(workerData, parentPort, createPlatform());
+const port = /** @type {ThreadPort | null} */ (/** @type {unknown} */ (parentPort));
+if (port !== null) {
+  catchStrayErrors(workerData.config.workload.workload, port);
+  await main(workerData, port, createPlatform());
 }

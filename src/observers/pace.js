@@ -187,9 +187,9 @@ export const pace = {
   check: async (config, tools) => void (await readLimits(config, tools)),
   open: async (config, { rpc, clock, stop, gasPerOperation }) => {
     const limits = await readLimits(config, { rpc, gasPerOperation });
-    const { instances } = config.instance;
+    if (limits === null) return null;
     const { maxBaseFeeWei } = config.load;
-    return limits && new Pace({ rpc, clock, stop, ...limits, maxBaseFeeWei, share: 1 / (instances ?? 1) });
+    return new Pace({ rpc, clock, stop, ...limits, maxBaseFeeWei, share: 1 / (config.instance.instances ?? 1) });
   },
 };
 

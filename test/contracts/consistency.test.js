@@ -63,7 +63,14 @@ async function check(url, kinds = Infinity) {
   const transport = transports[chooseTransport('auto', address)]({ url: address, connections: 1, timeoutMs: 120_000 });
   const endpoint = new CheckedEndpoint(createRpc(transport, url), url, clock, signal);
   const onViolation = () => setTimeout(() => ended.abort(), 300);
-  const checker = new ConsistencyChecker({ random: Math.random, endpoints: [endpoint], clock, signal, share: 1, onViolation });
+  const checker = new ConsistencyChecker({
+    random: Math.random,
+    endpoints: [endpoint],
+    clock,
+    signal,
+    share: 1,
+    onViolation,
+  });
   checker.noteRequests(2000);
   listeners.push((operation) => checker.add(operation));
   const timer = setTimeout(() => ended.abort(), LONGEST_MS);

@@ -433,8 +433,8 @@ describe('workload transfer: receivers', LIMIT, () => {
   it('a wallet with code is refused before the load, and a single wallet has no receiver', async (t) => {
     const { rpc, preparation, wallets } = await setUp(t, 2);
     await anvil.rpc('anvil_setCode', [wallets[1].address, '0x00']);
-    const workload = await creating('transfer', { rpc, settings: {} });
-    await assert.rejects(workload.prepare(preparation), {
+    const workload = /** @type {Workload} */ (await creating('transfer', { rpc, settings: {} }));
+    await assert.rejects(async () => workload.check?.(wallets), {
       code: 'unavailable',
       message: new RegExp(
         `^wallet ${wallets[1].index} \\(${wallets[1].address}\\) has code on this chain.*--receivers\\)$`,

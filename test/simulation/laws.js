@@ -2,14 +2,13 @@
  * What must hold of every run, whatever its options, the chain and the user did: the laws of a run file. The chain in memory is
  * the oracle. Each law yields what contradicts it.
  */
-import assert from 'node:assert/strict';
 import { isDeepStrictEqual } from 'node:util';
 import { EXIT } from '../../src/errors.js';
 import { junitText } from '../../src/outputs/junit.js';
 import { resultLine } from '../../src/outputs/json.js';
 import { runMarkdown } from '../../src/outputs/markdown.js';
 import { summaryText } from '../../src/outputs/summary.js';
-import { figureNames, figureOf } from '../../src/stats/figures.js';
+import { figureNames, shownFigure } from '../../src/stats/figures.js';
 import { checkThresholds, parseThreshold } from '../../src/stats/thresholds.js';
 import { assertRunFile, schemaErrors } from '../helpers/run-file.js';
 import { FUNDER, SECRETS } from './features.js';
@@ -191,8 +190,8 @@ const OF_RUNS = {
     }
     const isCalls = run.config.workload === 'rpc';
     if (!isCalls) return;
-    const failed = figureOf('failed')?.read(run) ?? null;
-    const byName = names.map((name) => figureOf(`calls.${name}.failed`)?.read(run) ?? null);
+    const failed = shownFigure('failed', run);
+    const byName = names.map((name) => shownFigure(`calls.${name}.failed`, run));
     const sum = byName.reduce((all, one) => Number(all) + Number(one), 0);
     if (failed !== null && byName.every((one) => one !== null) && sum !== failed)
       yield `failed ${failed}, by name ${byName}`;
@@ -239,8 +238,7 @@ const OF_RUNS = {
       return atUs === undefined ? [] : [atUs - intendedAtUs];
     });
     const longestUs = Math.max(0, ...waits);
-    // Blocks are reported when they have their confirmations; the block itself was read before.
-    const most = longestUs - 1e6 * config.network.confirmations + 500_000;
+    const most = longestUs + 500_000;
     if (waits.length > 0 && Number(latest.latency.minUs ?? 0) > most && latest.reached > 0)
       yield `latest takes ${latest.latency.minUs} us or more; with confirmations ${longestUs}`;
   },
@@ -250,7 +248,7 @@ const OF_RUNS = {
     if (replaceShare === null || end !== 'duration' || generator.storm === undefined) return;
     const accepted = samples.filter(({ acceptedAtUs, hash }) => acceptedAtUs !== null && hash !== null).length;
     const storm = /** @type {Record<string, number>} */ (/** @type {unknown} */ (generator.storm));
-    const made = storm.replacements + storm.replacementsRefused + (storm.replacementsSkipped ?? 0);
+    const made = storm.replacements + storm.replacementsRefused + storm.replacementsTooDear + storm.replacementsTooLate;
     if (accepted > 20 && made < 0.3 * replaceShare * accepted)
       yield `${made} of ${accepted} operations with a share of ${replaceShare}`;
   },
@@ -363,5 +361,3 @@ function addressOf({ hash, hashes }, chain) {
 function isFirstSeenBefore(chain, from, nonce, untilUs) {
   return chain.submissions.some((one) => one.from === from && one.nonce === nonce && one.atUs <= untilUs);
 }
-
-void assert;

@@ -8,7 +8,7 @@ import { createSigner } from '../../src/chain/keys.js';
 import { randomNumbers } from '../../src/random.js';
 
 /**
- * @import { Clock, Platform, StartThread } from '../../src/contracts/load.d.ts'
+ * @import { Clock, Platform, StartThread, ThreadHost } from '../../src/contracts/load.d.ts'
  *
  * @typedef {{dueUs: number, id: number, callback: () => void}} Timer
  */
@@ -230,8 +230,9 @@ function startInProcess(time, platform, program, data) {
       end(1);
     });
   }, 0);
-  return Object.assign(host, {
+  const thread = Object.assign(host, {
     postMessage: (/** @type {unknown} */ message) => deliver(port, message),
     terminate: async () => end(1),
   });
+  return /** @type {ThreadHost} */ (/** @type {unknown} */ (thread));
 }

@@ -259,7 +259,8 @@ function withHeads(transport, chain, clock, isAway) {
       let cancel = () => {};
       const look = () => {
         if (isAway()) return onLost(new TransportError('connection reset', 'reset'));
-        const { receipts: _, transactions: __, ...head } = chain.head().block;
+        const { number, hash, parentHash, timestamp } = chain.head().block;
+        const head = { number, hash, parentHash, timestamp };
         if (head.hash !== known)
           onPush(JSON.stringify({ method: 'eth_subscription', params: { subscription: '0x1', result: head } }));
         known = head.hash;
