@@ -292,7 +292,8 @@ export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000
         const { blocks } = seen();
         const block = /^0x/.test(at) ? blocks[Number(at)] : blocks[numberAt(at, seen())];
         if (block === undefined) return null;
-        const { receipts, ...rest } = block;
+        const rest = { ...block };
+        delete rest.receipts;
         const listed = at === 'pending' ? [...pool.values()] : block.transactions;
         const transactions = listed.map(
           isWhole

@@ -108,7 +108,7 @@ export async function runConfig(config, { time, platform, outputs, stop }) {
   try {
     await time.until(code, MOST_MS);
   } catch (error) {
-    throw new Error(`${/** @type {Error} */ (error).message}:\n${lines.join('\n')}`);
+    throw new Error(`${/** @type {Error} */ (error).message}:\n${lines.join('\n')}`, { cause: error });
   }
   return { code: await code, lines, error: thrown };
 }
