@@ -305,7 +305,7 @@ const TABLE = {
       help: 'balance, in ether, below which a wallet is topped up to --fund-amount again during the load, by the funder' },
     { name: 'max-spend', key: 'maxSpendWei', argument: 'AMOUNT', parse: parse.amount('ether'), commands: NEEDED,
       defaultText: 'no limit',
-      help: 'limit of fees, set-up included, in ether: estimated before the run, enforced during it; transferred value does not count' },
+      help: 'limit of fees, set-up included, in ether: estimated before the run, enforced during it; in a study for all runs together; transferred value does not count' },
     { name: 'to', argument: 'ADDRESS', parse: parse.address, commands: ['reclaim'],
       defaultText: 'the funder',
       help: 'receiver of the reclaimed funds' },

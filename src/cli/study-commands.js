@@ -130,7 +130,7 @@ const studyCommands = {
   /** @param {Config} config @param {RunContext} context */
   sweep: async (config, context) => {
     const parts = partsOf(config, context);
-    const { exitCode, file } = await (config.study.find === null ? sweep(config.study, parts) : search(config, parts));
+    const { exitCode, file } = await (config.study.find === null ? sweep(config, parts) : search(config, parts));
     await write(config.outputs, 'sweep', file, join(folderOf(config.study), 'sweep.json'));
     return exitCode;
   },

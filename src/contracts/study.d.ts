@@ -185,6 +185,13 @@ export type StudyFile = {
   end: string;
   stress: string;
   warnings: string[];
+  /** with --max-spend */
+  spending?: {
+    /** what the runs so far have spent on fees, or may have where it is not known */
+    spentWei: string;
+    /** the run that is being made, and its limit */
+    open: { file: string; capWei: string } | null;
+  };
 };
 
 /** Live pairs; end: as in Sequential, or complete. */

@@ -195,15 +195,17 @@ export async function readChainAndKeys({ sendRpc, ...allowed }, hdPath, { given,
  * @param {Pick<RunContext, 'clock' | 'random' | 'stop'> & {timeoutMs: number}} context
  * @param {Rpc} rpc
  * @param {ChainInfo} chain
+ * @param {SetUpCosts} [costs]
  */
 export async function openSender(
   wallets,
   { clock, random, stop, timeoutMs },
   rpc,
   { chainId, baseFeeWei, blockGasLimit },
+  costs = new SetUpCosts(wallets.maxSpendWei),
 ) {
   const fees = await readFees(rpc, baseFeeWei, wallets);
-  const [signer, costs] = [await createSigner(), new SetUpCosts(wallets.maxSpendWei)];
+  const signer = await createSigner();
   return { rpc, clock, random, fees, signer, chainId, blockGasLimit, timeoutMs, signal: stop.drain, costs };
 }
 

@@ -275,6 +275,8 @@ function gwei(wei) {
 /** What the set-up spends, exactly, from its receipts. */
 export class SetUpCosts {
   spentWei = 0n;
+  /** Of transactions that are sent and have no receipt yet, at their highest price. */
+  openWei = 0n;
   #capWei;
 
   /** @param {bigint | null} capWei */
@@ -284,7 +286,7 @@ export class SetUpCosts {
 
   /** Left for the load; null: no limit. @returns {bigint | null} */
   get leftWei() {
-    return this.#capWei === null ? null : this.#capWei - this.spentWei;
+    return this.#capWei === null ? null : this.#capWei - this.spentWei - this.openWei;
   }
 
   /**
@@ -294,15 +296,19 @@ export class SetUpCosts {
    * @throws {RefusedError} none of them
    */
   reserve(orders, priceWei) {
-    if (this.#capWei === null) return orders.length;
-    let wei = this.spentWei;
-    const first = orders.findIndex(
-      ({ gasLimit }) => (wei += gasLimit * priceWei) > /** @type {bigint} */ (this.#capWei),
-    );
-    if (first !== 0) return first === -1 ? orders.length : first;
-    throw new RefusedError(
-      `the next set-up transaction may cost ${ether(orders[0].gasLimit * priceWei)}, but ${ether(this.#capWei - this.spentWei)} of --max-spend ${ether(this.#capWei)} is left: raise it, or use fewer wallets`,
-    );
+    let wei = 0n;
+    let count = 0;
+    for (const { gasLimit } of orders) {
+      if (this.leftWei !== null && wei + gasLimit * priceWei > this.leftWei) break;
+      wei += gasLimit * priceWei;
+      count += 1;
+    }
+    if (count === 0 && this.#capWei !== null && this.leftWei !== null)
+      throw new RefusedError(
+        `the next set-up transaction may cost ${ether(orders[0].gasLimit * priceWei)}, but ${ether(this.leftWei)} of --max-spend ${ether(this.#capWei)} is left: raise it, or use fewer wallets`,
+      );
+    this.openWei += wei;
+    return count;
   }
 
   /**
@@ -312,8 +318,11 @@ export class SetUpCosts {
    * @param {bigint} offeredWei price per gas
    */
   spend(orders, receipts, offeredWei) {
-    for (const [i, { gasUsed, priceWei, dataFeeWei }] of receipts.entries())
-      this.spentWei += BigInt(gasUsed ?? orders[i].gasLimit) * (priceWei ?? offeredWei) + dataFeeWei;
+    for (const [i, { gasUsed, priceWei, dataFeeWei }] of receipts.entries()) {
+      const { gasLimit } = orders[i];
+      this.openWei -= gasLimit * offeredWei;
+      this.spentWei += BigInt(gasUsed ?? gasLimit) * (priceWei ?? offeredWei) + dataFeeWei;
+    }
   }
 }
 
@@ -340,6 +349,9 @@ export async function balanceOf(rpc, wallets, blockNumber, purpose) {
 /** @typedef {Awaited<ReturnType<typeof balanceOf>>} Balance */
 
 export const NOT_PAID = Object.freeze({ why: 'plain calls are not paid for' });
+
+/** They count in the set-up as they were offered. */
+const UNSETTLED = Object.freeze({ why: 'transactions of the set-up were in no block yet' });
 
 /**
  * The decrease of the balance: fees and transferred value.
@@ -375,21 +387,22 @@ function feesOf(spent, valueWei, audit) {
 /**
  * For the run file.
  * @param {bigint | null} capWei
- * @param {Pick<Ready, 'sender' | 'costs'>} ready
+ * @param {SetUpCosts | null} costs null: plain calls
  * @param {{decrease: Balance, valueWei: bigint | undefined, report: AuditReport | null, refillGasWei?: bigint}} found
  */
-export function describeSpending(capWei, { sender, costs }, { decrease, valueWei, report, refillGasWei = 0n }) {
-  const fees = feesOf(decrease, valueWei, report);
+export function describeSpending(capWei, costs, { decrease, valueWei, report, refillGasWei = 0n }) {
+  const { spentWei = 0n, openWei = 0n } = costs ?? {};
+  const fees = openWei > 0n ? UNSETTLED : feesOf(decrease, valueWei, report);
   /** @type {Spending} */
   const facts = {
     capWei: capWei === null ? null : String(capWei),
-    setUpWei: sender === null ? null : String(costs.spentWei),
+    setUpWei: costs === null ? null : String(spentWei + openWei),
     leftWei: 'why' in decrease ? null : String(decrease.wei),
-    spentWei: 'why' in fees ? null : String(costs.spentWei + fees.wei + refillGasWei),
+    spentWei: 'why' in fees ? null : String(spentWei + fees.wei + refillGasWei),
   };
   /** @type {Record<string, string>} */
   const unmeasured = {};
-  if (sender === null) unmeasured['/spending/setUpWei'] = NOT_PAID.why;
+  if (costs === null) unmeasured['/spending/setUpWei'] = NOT_PAID.why;
   if ('why' in decrease) unmeasured['/spending/leftWei'] = decrease.why;
   if ('why' in fees) unmeasured['/spending/spentWei'] = fees.why;
   return { facts, unmeasured };

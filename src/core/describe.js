@@ -7,7 +7,7 @@ import { buildRunFile } from '../stats/run-file.js';
 import { transportsOf } from '../transport/choose.js';
 import { counted, digits, timeText } from '../text.js';
 import { MIX, isCallWorkload, threadsOf } from '../workloads/table.js';
-import { SetUpCosts, describeSpending } from './costs.js';
+import { describeSpending } from './costs.js';
 import { Load, NO_TRAFFIC } from './load.js';
 
 /**
@@ -17,7 +17,7 @@ import { Load, NO_TRAFFIC } from './load.js';
  * @import { StressError } from '../errors.js'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { Health } from '../chain/endpoint-health.js'
- * @import { Balance } from './costs.js'
+ * @import { Balance, SetUpCosts } from './costs.js'
  * @import { LoadSoFar } from './load.js'
  * @import { Opened, Prepared } from './run.js'
  * @import { Ready } from './setup.js'
@@ -65,7 +65,8 @@ export function describeRun(
   const windowEndUs = Math.min(window.endUs, ended.untilUs);
   const { failureWords, reorgs, ...engineStats } = loaded.engineStats;
   const refillGasWei = BigInt(observed.members.refills?.gasWei ?? 0);
-  const spending = describeSpending(config.wallets.maxSpendWei, ready, { decrease, valueWei, report, refillGasWei });
+  const costs = ready.sender === null && ended.setUpFailure === undefined ? null : ready.costs;
+  const spending = describeSpending(config.wallets.maxSpendWei, costs, { decrease, valueWei, report, refillGasWei });
   const own = network.stats();
   /** Workers have connections of their own. @type {ThreadStats} */
   const { endpoints, ...traffic } = config.load.workers > 1 ? merge(GENERATOR, own, loaded.traffic) : own;
@@ -209,18 +210,18 @@ const NO_NETWORK = Object.freeze({
  * @param {StressError} error
  * @param {Config} config
  * @param {RunContext} context
- * @param {Omit<OpenedParts, 'endpoints'> & {endpoints: OpenedParts['endpoints'] | null}} opened endpoints: null without a chain
+ * @param {Omit<OpenedParts, 'endpoints'> & {endpoints: OpenedParts['endpoints'] | null, costs: SetUpCosts}} opened endpoints: null without a chain
  * @returns {RunFile}
  */
 export function describeFailedSetUp(error, config, context, opened) {
   const parts = { ...opened, endpoints: opened.endpoints ?? NO_NETWORK };
   const why = `the run ended before its load began: ${error.message}`;
-  const ready = { chain: {}, sender: null, costs: new SetUpCosts(null), inclusion: null };
+  const ready = { chain: {}, sender: null, costs: opened.costs, inclusion: null };
   const environment = describeEnvironment(config, context, parts, ready);
   const prepared = { ready, environment, valueWei: 0n, schedule: null };
   const loaded = Load.none({ clock: context.clock, timeOfDayMs: opened.times.timeOfDayMs });
   return describeRun(config, context, parts, prepared, {
-    ...{ loaded, audited: { report: null, reason: why }, decrease: { why } },
+    ...{ loaded, audited: { report: null, reason: why }, decrease: { wei: 0n } },
     observed: { members: {}, unmeasured: {} },
     ...{ warnings: [error.message], untilUs: loaded.untilUs, end: 'set_up_failed', samplesDropped: 0 },
     setUpFailure: { verdict: verdictOf(error), exitCode: error.exitCode, why },

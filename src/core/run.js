@@ -22,7 +22,7 @@ import {
   throwIfStopped,
   warnOfEndpoints,
 } from './connect.js';
-import { NOT_PAID, balanceOf, decreaseBetween } from './costs.js';
+import { NOT_PAID, SetUpCosts, balanceOf, decreaseBetween } from './costs.js';
 import { describeEnvironment, describeFailedSetUp, describeRun } from './describe.js';
 import { Load, WarmUp } from './load.js';
 import { mixEngines, openCalls, splitLoad } from './mixed-engine.js';
@@ -63,6 +63,7 @@ import { createEngine } from './workers.js';
  * @property {boolean} isEmbedded
  * @property {number | null} nodePid
  * @property {SideThreads} threads
+ * @property {SetUpCosts} costs
  *
  * @typedef {Awaited<ReturnType<typeof prepare>>} Prepared
  *
@@ -93,6 +94,7 @@ export async function run(config, context) {
   /** @type {SideThreads | null} */
   let threads = null;
   let areOpen = false;
+  const costs = new SetUpCosts(config.wallets.maxSpendWei);
   try {
     for (const output of outputs) await output.open?.();
     areOpen = true;
@@ -110,7 +112,7 @@ export async function run(config, context) {
     devChain?.ended.then((words) => chainEnded(stop, words)).catch(() => {});
     threads = new SideThreads({ ...context, network, urls });
     const nodePid = chain.nodePid ?? devChain?.chainPid() ?? null;
-    const asked = { times, given, notice, common, isEmbedded };
+    const asked = { times, given, notice, common, isEmbedded, costs };
     const own = { ...asked, urls, endpoints: opened, nodePid, threads };
     const prepared = await prepare(config, context, own);
     // Worker threads would keep the process alive.
@@ -126,9 +128,11 @@ export async function run(config, context) {
     const runFile = describeRun(config, context, own, prepared, ended);
     return await finish(runFile, context, done);
   } catch (error) {
-    // CI servers read the files of such a run as well.
-    if (areOpen && !times.hasBegun() && error instanceof StressError && REPORTED_EXIT_CODES.includes(error.exitCode)) {
-      const opened = { times, common, isEmbedded, endpoints };
+    // CI servers read the files of such a run as well, and a study what it has paid.
+    const isReported = (/** @type {StressError} */ { exitCode }) =>
+      REPORTED_EXIT_CODES.includes(exitCode) || costs.spentWei + costs.openWei > 0n;
+    if (areOpen && !times.hasBegun() && error instanceof StressError && isReported(error)) {
+      const opened = { times, common, isEmbedded, endpoints, costs };
       const unwritten = await toOutputs(outputs, describeFailedSetUp(error, config, context, opened));
       for (const { message } of unwritten) context.log.error(message);
     }

@@ -78,7 +78,7 @@ const PROOF_TIMEOUT_MS = 10_000;
  *
  * @typedef {RunContext & {check: (known: KnownChain) => Promise<void>}} CheckedContext check: called before anything is sent
  *
- * @typedef {Pick<Opened, 'given' | 'urls' | 'endpoints' | 'isEmbedded' | 'notice'>} OpenedParts
+ * @typedef {Pick<Opened, 'given' | 'urls' | 'endpoints' | 'isEmbedded' | 'notice' | 'costs'>} OpenedParts
  */
 
 /**
@@ -118,7 +118,7 @@ export async function setUpCalls(
  * @param {TransactionWorkload} workload
  * @returns {Promise<Ready>}
  */
-export async function setUp(asked, context, { given, urls, endpoints, isEmbedded, notice }, workload) {
+export async function setUp(asked, context, { given, urls, endpoints, isEmbedded, notice, costs }, workload) {
   const { clock, random, check, onProgress, stop, log } = context;
   const { load, network, wallets: slice } = asked;
   const { threads } = load;
@@ -133,8 +133,8 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
   const inclusion = await chooseInclusion(network.inclusion, rpcs, { clock, random, signal: stop.drain });
   const warning = warningOf(inclusion.name, rpcs, network.connections, threads * load.inFlight);
   if (warning !== null) log.warn(warning);
-  const sender = await openSender(slice, { clock, random, stop, timeoutMs: network.txTimeoutMs }, rpc, chain);
-  const { fees, costs } = sender;
+  const sender = await openSender(slice, { clock, random, stop, timeoutMs: network.txTimeoutMs }, rpc, chain, costs);
+  const { fees } = sender;
   try {
     if (isEmbedded) {
       onProgress('funding wallets', 0, threads);

@@ -35,8 +35,9 @@ const NO_ROOM = /no space left on device/i;
 /** A commit cannot be built or started, or its run measures nothing. */
 class Untestable extends Error {}
 
-/** @param {Pick<Config, 'chain' | 'study'>} config @param {Parts} parts @param {Partial<typeof TOOLS>} [tools] */
-export async function bisect({ study, chain: { rpc } }, parts, tools) {
+/** @param {Pick<Config, 'chain' | 'study' | 'wallets'>} config @param {Parts} parts @param {Partial<typeof TOOLS>} [tools] */
+export async function bisect(config, parts, tools) {
+  const { study, chain } = config;
   const { good, bad, repository } = study;
   const range = await readRange(repository, { good: String(good), bad: String(bad) });
   await parts.checkCell([], study.env);
@@ -52,7 +53,7 @@ export async function bisect({ study, chain: { rpc } }, parts, tools) {
     optionsOf: (/** @type {BisectFile} */ { asked }) => asked,
     tools,
   };
-  return runStudy(study, parts, plan, (begun) => new BisectRun(begun, range, rpc[0]));
+  return runStudy(config, parts, plan, (begun) => new BisectRun(begun, range, chain.rpc[0]));
 }
 
 /** @param {StudyConfig} study @param {Range} range @param {number} seed */

@@ -7,8 +7,8 @@ import { argsOf } from './plan.js';
 import { median } from './statistics.js';
 
 /**
- * What `stress find` decides itself: how many wallets, how many operations in flight, how long a run is, how long the
- * search, and what is left to spend.
+ * What `stress find` decides itself: how many wallets, how many operations in flight, how long a run is, and how long the
+ * search.
  *
  * @import { Config } from '../contracts/load.d.ts'
  * @import { RunFile } from '../contracts/run-file.d.ts'
@@ -54,7 +54,6 @@ export class Capacity {
   #intervalsMs = [];
   /** A run was made again because it was too short. */
   #isLonger = false;
-  #spentWei = 0n;
   /** Of the last runs, with their set-up. @type {number[]} */
   #tookMs = [];
   /** Of the pilot run, 99 %. @type {number | null} */
@@ -117,15 +116,7 @@ export class Capacity {
   /** @returns {Find['stopped']} why no further run is made */
   get isOver() {
     // One that was far above the limit, early in the search, took longer than the next ones will.
-    if (this.leftMs < Math.max(0, ...this.#tookMs)) return 'time';
-    return this.#leftWei === 0n ? 'fees' : null;
-  }
-
-  /** @returns {bigint | null} null: no limit */
-  get #leftWei() {
-    const { maxSpendWei } = this.#config.wallets;
-    if (maxSpendWei === null) return null;
-    return maxSpendWei > this.#spentWei ? maxSpendWei - this.#spentWei : 0n;
+    return this.leftMs < Math.max(0, ...this.#tookMs) ? 'time' : null;
   }
 
   /** Options of the next run that the search raises. @returns {Record<string, string>} */
@@ -135,27 +126,22 @@ export class Capacity {
 
   /** Options of the next run. @returns {string[]} */
   get args() {
-    const leftWei = this.#leftWei;
     const warmupMs = this.#warmupMs;
     return [
       ...argsOf({ settings: this.size }),
       `--duration=${Math.round(this.runMs)}ms`,
       ...(warmupMs === null ? [] : [`--warmup=${Math.round(warmupMs)}ms`]),
-      ...(leftWei === null ? [] : [`--max-spend=${leftWei}wei`]),
     ];
   }
 
   /** @param {RunFile} run @param {number} tookMs with its set-up */
-  learn({ blocks, window, spending, config, latency }, tookMs) {
+  learn({ blocks, window, config, latency }, tookMs) {
     const { p99Us } = latency.total;
     if (p99Us !== null) this.#latencyMs ??= p99Us / 1000;
     if (blocks.count > 0) this.#intervalsMs.push(blockIntervalMs(blocks, window.durationMs));
     else if (!this.#isOfCalls && window.durationMs > 0 && this.#intervalMs === null)
       this.#intervalsMs.push(2 * window.durationMs);
     this.#tookMs = [...this.#tookMs, tookMs].slice(-LAST_RUNS);
-    const { capWei, setUpWei, spentWei, leftWei = null } = spending;
-    // Without an audit a run has spent its limit at most.
-    this.#spentWei += BigInt(spentWei ?? 0) || BigInt(setUpWei ?? 0) + BigInt(leftWei ?? capWei ?? 0);
     this.#wallets = Number(config.threads);
     this.#inFlight = Number(config.inFlight ?? 1);
     this.#before = null;

@@ -12,6 +12,7 @@ import { runCommand, startNode } from './shell-commands.js';
  * @import { Stop } from '../contracts/load.d.ts'
  * @import { RunFile } from '../contracts/run-file.d.ts'
  * @import { Parts, StudyConfig } from '../contracts/study.d.ts'
+ * @import { Budget } from './budget.js'
  * @import { NodeCommand } from './shell-commands.js'
  */
 
@@ -130,15 +131,17 @@ export class Experiment {
   #parts;
   #folder;
   #tools;
+  #budget;
   /** When the first run of this command began, and how many steps were done before it. @type {{us: number, done: number} | null} */
   #first = null;
 
-  /** @param {{config: StudyConfig, parts: Parts, folder: string, tools?: Partial<typeof TOOLS>}} given */
-  constructor({ config, parts, folder, tools }) {
+  /** @param {{config: StudyConfig, parts: Parts, folder: string, tools?: Partial<typeof TOOLS>, budget: Budget}} given */
+  constructor({ config, parts, folder, tools, budget }) {
     this.#config = config;
     this.#parts = parts;
     this.#folder = folder;
     this.#tools = { ...TOOLS, ...tools };
+    this.#budget = budget;
   }
 
   /** @param {RunRequest} wanted @returns {Promise<Made | null>} null: interrupted @throws {UnavailableError} --before-cell failed */
@@ -164,20 +167,15 @@ export class Experiment {
       await this.#prepare(wanted);
       if (stop.drain.aborted) return null;
       const startedAt = new Date(clock.wallMs()).toISOString();
-      const { exitCode, run, complaint } = await this.#runOn(wanted);
+      const finished = await this.#runOn(wanted);
+      const { exitCode, run, complaint } = finished;
       const whole = run !== null && isWhole(run) ? run : null;
-      if (whole === null && !stop.drain.aborted && BY_SIGNAL.includes(exitCode)) stop.request('interrupted', exitCode);
-      if (whole === null && stop.drain.aborted) return null;
       const end = run === null ? `it left no run file (exit code ${exitCode})` : `it ended early: ${run.end}`;
       const words = complaint ?? (whole === null ? end : `it ended with exit code ${exitCode}`);
-      return {
-        run: whole,
-        exitCode,
-        startedAt: whole?.startedAt ?? startedAt,
-        complaint: words,
-        isKept: false,
-        othersShare,
-      };
+      const result = { run: whole, exitCode, startedAt: whole?.startedAt ?? startedAt, complaint: words };
+      await this.#budget.close(finished);
+      if (whole === null && !stop.drain.aborted && BY_SIGNAL.includes(exitCode)) stop.request('interrupted', exitCode);
+      return whole === null && stop.drain.aborted ? null : { ...result, isKept: false, othersShare };
     } finally {
       // The progress bar is removed before a line is printed.
       onProgress('', 1, 1);
@@ -212,7 +210,10 @@ export class Experiment {
   async #runOn({ file, args = [], env = this.#config.env, node }) {
     const { clock, stop } = this.#parts;
     const out = join(this.#folder, file);
-    const start = () => this.#tools.runChild({ args, env, out, stop });
+    const start = async () => {
+      await this.#budget.open(file);
+      return this.#tools.runChild({ args: [...args, ...this.#budget.args], env, out, stop });
+    };
     if (node === undefined) return start();
     try {
       const started = await this.#tools.startNode({ ...node, clock, stop });

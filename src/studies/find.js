@@ -129,7 +129,7 @@ export async function search(config, parts, { tools, isCapacity = false } = {}) 
     return plan.begin(before);
   };
   return runStudy(
-    study,
+    config,
     parts,
     { ...plan, begin, inner: 'find', tools },
     (begun) => new Search(begun, config, capacity, earlier),
@@ -226,7 +226,8 @@ class Search {
     const estimate = new ThresholdEstimate({ ...this.#scale, guess, isInteger: this.#searched.name !== 'rate' });
     this.#conclude(estimate);
     while (this.#end === null && this.#stopped === null) {
-      this.#stopped = this.#capacity?.isOver ?? (yield* this.#try(estimate.next(), estimate));
+      const over = this.#study.budget.isSpent ? 'fees' : (this.#capacity?.isOver ?? null);
+      this.#stopped = over ?? (yield* this.#try(estimate.next(), estimate));
       this.#conclude(estimate);
     }
     return 'complete';
@@ -375,9 +376,10 @@ class Search {
         sweepFile.environment ??= environmentOf(run);
         return { made, file };
       }
-      if (exitCode === EXIT.refused && wallets.maxSpendWei !== null && done > 0)
-        return { made: { ...made, run: null }, file };
-      if (!this.#capacity?.undo()) throw failure(name, made);
+      const isRefused = exitCode === EXIT.refused && wallets.maxSpendWei !== null && done > 0;
+      const isUndone = !isRefused && (this.#capacity?.undo() ?? false);
+      if (!isRefused && !isUndone) throw failure(name, made);
+      if (isRefused || this.#study.budget.isSpent) return { made: { ...made, run: null }, file };
       parts.say(`the search goes on with as many as before: ${complaint}`);
     }
   }

@@ -47,12 +47,13 @@ const MAX_FIRST_MS = 5000;
 const TIME_LIMIT_MS = 20 * 60_000;
 
 /**
- * @param {Pick<Config, 'load' | 'study'>} config
+ * @param {Pick<Config, 'load' | 'study' | 'wallets'>} config
  * @param {Parts} parts
  * @param {Partial<typeof TOOLS>} [tools]
  * @returns {Promise<Both>} also if interrupted (parts.stop)
  */
-export async function runPairs({ load, study }, parts, tools) {
+export async function runPairs(config, parts, tools) {
+  const { load, study } = config;
   for (const side of SIDES) await parts.checkCell([], envOf(study, side));
   const plan = {
     kind: /** @type {const} */ ('pairs'),
@@ -64,7 +65,7 @@ export async function runPairs({ load, study }, parts, tools) {
     optionsOf: (/** @type {PairsFile} */ { asked }) => asked,
     tools,
   };
-  const { steps } = await runStudy(study, parts, plan, (begun) => new Pairs(begun, load));
+  const { steps } = await runStudy(config, parts, plan, (begun) => new Pairs(begun, load));
   return steps.both;
 }
 

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { InputError, OutputError, displayName, worstExit } from '../errors.js';
 import { cannotWrite, checkWritable, makeFolder, writeFileAtomically } from '../files.js';
 import { shortWindow } from '../stats/growth.js';
+import { Budget, MAX_SPEND } from './budget.js';
 import { Experiment } from './experiment.js';
 import { differenceOfParts } from './plan.js';
 import { isWhole, readIfAny, reader, schemaOf } from './run-files.js';
@@ -14,6 +15,8 @@ import { counted } from '../text.js';
  * continues a study after an interrupt, a kill -9 or a full disk: the engine gives it the runs that are in the folder, and
  * makes the others.
  *
+ * @import { Config } from '../contracts/load.d.ts'
+ * @import { RunFile } from '../contracts/run-file.d.ts'
  * @import { Parts, StudyConfig, StudyFile } from '../contracts/study.d.ts'
  * @import { Made, TOOLS, RunRequest } from './experiment.js'
  */
@@ -38,6 +41,7 @@ import { counted } from '../text.js';
  * @property {string} folder
  * @property {F} file
  * @property {(wanted: RunRequest) => Made | null} keptRun the run, if it is in the folder
+ * @property {Budget} budget
  */
 
 /**
@@ -51,21 +55,25 @@ import { counted } from '../text.js';
 /**
  * @template {StudyFile} F
  * @template S
- * @param {StudyConfig} config
+ * @param {Pick<Config, 'study' | 'wallets'>} options
  * @param {Parts} parts
  * @param {StudyPlan<F>} plan
  * @param {(study: Study<F>) => S & Steps<F>} stepsOf
  * @returns {Promise<{exitCode: number, file: F, steps: S}>} also if it was interrupted (parts.stop)
  */
-export function runStudy(config, parts, plan, stepsOf) {
+export function runStudy({ study: config, wallets: { maxSpendWei } }, parts, plan, stepsOf) {
   const { folder, inner = '', tools } = plan;
   return inFolder(folder, inner, async () => {
     const name = join(folder, `${plan.kind}.json`);
     const { file, isNew } = await openFile(name, plan, parts);
     const keptRun = await keptRunsOf(folder, file.startedAt);
-    const study = { config, parts, folder, file, keptRun };
+    const read = await reader('run');
+    const budget = new Budget(maxSpendWei, file, () => writeStudy(name, file));
+    budget.resume((run) => readIfAny(join(folder, run), read));
+    const study = { config, parts, folder, file, keptRun, budget };
     const steps = stepsOf(study);
-    const engine = new Engine(study, new Experiment({ config, parts, folder, tools }), { name, isOnDisk: !isNew });
+    const experiment = new Experiment({ config, parts, folder, tools, budget });
+    const engine = new Engine(study, experiment, { name, isOnDisk: !isNew });
     /** @param {F['end']} end */
     const close = async (end) => {
       await engine.close(end);
@@ -101,14 +109,22 @@ async function openFile(name, { kind, folder, outputs = [], begin, optionsOf }, 
   const file = /** @type {F} */ (
     /** @type {unknown} */ ({
       ...{ schema: schemaOf(kind), startedAt: since, endedAt, end, stress, warnings: [] },
+      ...(before?.spending && { spending: before.spending }),
       ...begin(before),
     })
   );
-  const difference = before === null ? null : differenceOfParts(optionsOf(before), optionsOf(file));
+  // It changes nothing in what runs measure, and where it is used up the study can go on with more.
+  const asked = (/** @type {F} */ one) => ({ ...optionsOf(one), [MAX_SPEND]: '' });
+  const difference = before === null ? null : differenceOfParts(asked(before), asked(file));
   if (difference === null) return { file, isNew: before === null };
   throw new InputError(
     `${displayName(folder)} holds another study: ${difference}; give --dir another folder, or remove this one`,
   );
+}
+
+/** @param {string} name @param {StudyFile} file */
+function writeStudy(name, file) {
+  return writeFileAtomically(name, `${JSON.stringify(file, null, 2)}\n`);
 }
 
 /** @param {string} folder @param {string} since runs that began before belong to another study @returns {Promise<(wanted: RunRequest) => Made | null>} */
@@ -149,8 +165,10 @@ class Engine {
     while (!next.done) {
       const wanted = next.value;
       let made = keptRun(wanted);
-      if (made !== null) kept += (wanted.isCounted ?? true) ? 1 : 0;
-      else {
+      if (made !== null) {
+        kept += (wanted.isCounted ?? true) ? 1 : 0;
+        this.#study.budget.keep(/** @type {RunFile} */ (made.run));
+      } else {
         sayKept();
         made = await this.#make(wanted);
         if (made === null) return 'interrupted';
@@ -172,7 +190,7 @@ class Engine {
   }
 
   async #save() {
-    if (this.#isOnDisk) await writeFileAtomically(this.#name, `${JSON.stringify(this.#study.file, null, 2)}\n`);
+    if (this.#isOnDisk) await writeStudy(this.#name, this.#study.file);
   }
 
   /** @param {string} end */

@@ -13,6 +13,7 @@ import { sweepCsv, sweepMarkdown, sweepResult } from './sweep-text.js';
 import { partOf } from '../text.js';
 
 /**
+ * @import { Config } from '../contracts/load.d.ts'
  * @import { Find, Parts, StudyConfig, SweepCell, SweepFile } from '../contracts/study.d.ts'
  * @import { Made, TOOLS, RunRequest } from './experiment.js'
  * @import { Cell } from './plan.js'
@@ -41,8 +42,9 @@ export function addRun(cell, { run, exitCode, startedAt, complaint }, file) {
 /** Failed runs in a row that end the sweep. */
 const MAX_EMPTY_RUNS = 3;
 
-/** @param {StudyConfig} study @param {Parts} parts @param {Partial<typeof TOOLS>} [tools] */
-export async function sweep(study, parts, tools) {
+/** @param {Pick<Config, 'study' | 'wallets'>} config @param {Parts} parts @param {Partial<typeof TOOLS>} [tools] */
+export async function sweep(config, parts, tools) {
+  const { study } = config;
   checkSize(study.axes, study.repeat ?? 1);
   const cells = planCells(study.axes, study.options);
   for (const cell of cells) {
@@ -55,7 +57,7 @@ export async function sweep(study, parts, tools) {
     }
   }
   const plan = { ...planOf(study, null), outputs: ['sweep.csv', 'sweep.md'], inner: 'cells', tools };
-  return runStudy(study, parts, plan, (begun) => new Sweep(begun, cells));
+  return runStudy(config, parts, plan, (begun) => new Sweep(begun, cells));
 }
 
 /** @param {Pick<StudyConfig, 'dir' | 'find'>} study of a sweep or a search */

@@ -1,5 +1,6 @@
 /** What a run costs is said before, capped while it lasts, and never spent where it was not meant to be. */
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { formatEther, parseEther } from 'ethers';
@@ -101,6 +102,33 @@ describe('on a chain that is no development chain', () => {
     assert.equal(second.code, 0, second.stderr);
     assert.equal(COST_LINE.exec(second.stdout)?.[1], '0.0');
     assert.equal(readJson(out).spending.setUpWei, '0');
+  });
+
+  test('a set-up that fails after payments leaves a run file with what it has spent, whatever its exit code', async (t) => {
+    const folder = temporaryFolder(t);
+    const [file, out] = ['half.mjs', 'run.json'].map((name) => join(folder, name));
+    writeFileSync(
+      file,
+      `export const contract = 'evm-stress/workload@1';
+      export default ({ kit }) => ({
+        kind: 'transaction',
+        async prepare() {
+          await kit.deployEach(await kit.compile('// SPDX-License-Identifier: MIT\\npragma solidity >=0.8.0; contract A {}'));
+          throw new Error('half of it');
+        },
+        next: () => ({ to: '0x${'11'.repeat(20)}', data: '0x' }),
+        verify: kit.verifyByReceipt(() => null),
+      });\n`,
+    );
+    const before = await moneyOf(chain, 900, 10);
+    const { code, stderr } = await stress(900, ['-d', '1s', '--workload', file, '--out', out]);
+    assert.equal(code, 65, stderr);
+    assert.match(stderr, /half of it/);
+    const run = readJson(out);
+    assertRunFile(run);
+    const spentWei = before - (await moneyOf(chain, 900, 10));
+    assert.ok(spentWei > 0n);
+    assert.deepEqual([run.end, run.exitCode, run.spending.spentWei], ['set_up_failed', 65, String(spentWei)]);
   });
 
   test('stress fund says what it pays before it does, and has a cap of its own', async () => {

@@ -181,18 +181,21 @@ describe('SetUpCosts', () => {
       { gasUsed: 10, priceWei: null, dataFeeWei: 7n },
       { gasUsed: null, priceWei: 1n, dataFeeWei: 0n },
     ];
-    costs.spend(orders, /** @type {any} */ (receipts), 30n);
-    assert.deepEqual([costs.spentWei, costs.leftWei], [537n, 463n], 'the gas limit where none is stated');
-    assert.equal(costs.reserve(orders, 10n), 2);
+    assert.equal(costs.reserve(orders, 16n), 3);
+    assert.deepEqual([costs.spentWei, costs.openWei, costs.leftWei], [0n, 960n, 40n], 'all at their highest price');
+    costs.spend(orders, /** @type {any} */ (receipts), 16n);
+    assert.deepEqual([costs.spentWei, costs.openWei], [397n, 0n], 'the gas limit where none is stated');
+    assert.equal(costs.reserve(orders, 11n), 2);
+    assert.deepEqual([costs.openWei, costs.leftWei], [330n, 273n]);
     assert.equal(new SetUpCosts(null).leftWei, null);
   });
 });
 
 describe('the cost of a load', () => {
-  const READY = /** @type {any} */ ({ sender: {}, costs: { spentWei: 5n } });
+  const COSTS = /** @type {any} */ ({ spentWei: 5n, openWei: 0n });
   const AUDIT = /** @type {any} */ ({ exact: true, effectsOnChain: '10' });
   const describeWith = (/** @type {object} */ found) =>
-    describeSpending(null, READY, {
+    describeSpending(null, COSTS, {
       decrease: { wei: 100n },
       valueWei: 0n,
       report: AUDIT,
@@ -245,9 +248,17 @@ describe('the cost of a load', () => {
     }
   });
 
+  it('what the set-up has sent and is in no block counts as it was offered', () => {
+    const costs = /** @type {any} */ ({ spentWei: 5n, openWei: 7n });
+    const found = { decrease: { wei: 0n }, valueWei: 0n, report: null };
+    const { facts, unmeasured } = describeSpending(null, costs, found);
+    assert.deepEqual([facts.setUpWei, facts.leftWei, facts.spentWei], ['12', '0', null]);
+    assert.match(unmeasured['/spending/spentWei'], /in no block yet/);
+  });
+
   it('plain calls cost nothing', () => {
     const found = { decrease: NOT_PAID, valueWei: 0n, report: null };
-    const calls = describeSpending(null, { ...READY, sender: null }, found);
+    const calls = describeSpending(null, null, found);
     assert.ok(Object.values(calls.facts).every((value) => value === null));
     assert.deepEqual(Object.values(calls.unmeasured), Array(3).fill('plain calls are not paid for'));
   });

@@ -74,7 +74,7 @@ describe('runStudy()', () => {
           ...{ kind: /** @type {const} */ ('pairs'), folder, tools, optionsOf: () => ({}) },
           begin: () => ({ seed: 1, asked: {} }),
         };
-        return runStudy(config.study, parts, plan, () => ({
+        return runStudy(config, parts, plan, () => ({
           /** @returns {AsyncGenerator<RunRequest, string, Made>} */
           async *steps() {
             for (const number of [1, 2]) {

@@ -42,7 +42,7 @@ const settingsOf = ({ args }) => args.map((arg) => arg.split('=')[1]).join(' ');
 function swept(folder, args, answer = () => ({ run: measured({}) })) {
   const duration = args.some((arg) => arg.startsWith('--stages')) ? [] : ['-d=1s'];
   const line = ['sweep', ...duration, '--rest=0s', `--dir=${join(folder, 'it')}`, ...args];
-  const made = studied(async ({ study }, parts, tools) => (await sweep(study, parts, tools)).exitCode, line, answer);
+  const made = studied(async (config, parts, tools) => (await sweep(config, parts, tools)).exitCode, line, answer);
   return { ...made, sweepFile: async () => (await reader('sweep'))(join(folder, 'it', 'sweep.json')) };
 }
 
