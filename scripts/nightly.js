@@ -26,8 +26,9 @@ const noNode = (node) => (isBuilt(node) ? null : lacks('go'));
 const noGeth = () => noNode(GETH);
 const noAvalanche = () => noNode(AVALANCHEGO);
 
-/** In this order: the cheap ones first. @type {Record<string, {needs?: () => string | null, options?: string[]}>} */
+/** In this order: the cheap ones first. @type {Record<string, {needs?: () => string | null, options?: string[], env?: NodeJS.ProcessEnv}>} */
 const SUITES = {
+  simulation: { env: { STRESS_SIMULATION_CASES: '5000' } },
   golden: {},
   fuzz: {},
   e2e: {},
@@ -55,12 +56,13 @@ const SUITES = {
 
 /** @param {string} suite @returns {Promise<Result>} */
 async function run(suite) {
-  const { needs = () => null, options = [] } = SUITES[suite];
+  const { needs = () => null, options = [], env = {} } = SUITES[suite];
   const why = needs();
   if (why !== null) return { suite, result: 'skipped', seconds: 0, words: why };
   const startMs = performance.now();
   const child = spawn(process.execPath, [TEST, suite, '--test-reporter=tap', ...options], {
     stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, ...env },
   });
   let tail = '';
   child.stdout.on('data', (chunk) => {

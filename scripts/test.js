@@ -3,7 +3,7 @@
  *
  *     node scripts/test.js [suite...] [option of node --test...]
  *
- * A suite is a folder of test/; npm run test:nightly runs those that are none of the first three.
+ * A suite is a folder of test/; npm run test:nightly runs those that are none of the first four.
  */
 import { spawn } from 'node:child_process';
 import { readdirSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const DEFAULT_SUITES = ['laws', 'contracts', 'journeys'];
+const DEFAULT_SUITES = ['laws', 'contracts', 'journeys', 'simulation'];
 const SUITES = readdirSync(join(ROOT, 'test')).filter((name) => name !== 'fixtures' && name !== 'helpers');
 /** Two processes for each of two cores, because journeys wait for blocks; a test that hangs fails, and has a name. */
 const DEFAULTS = ['--test-concurrency=4', '--test-timeout=1800000'];

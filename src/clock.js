@@ -13,18 +13,23 @@ export function createClock() {
     nowUs: () => originUs + Math.round(performance.now() * 1000),
     wallMs: () => Date.now(),
     after,
-    sleep: (ms, signal) =>
-      new Promise((resolve) => {
-        if (signal?.aborted) return resolve();
-        const end = () => {
-          cancel();
-          signal?.removeEventListener('abort', end);
-          resolve();
-        };
-        const cancel = after(end, ms);
-        signal?.addEventListener('abort', end, { once: true });
-      }),
+    sleep: sleepBy(after),
   };
+}
+
+/** @param {Clock['after']} after @returns {Clock['sleep']} */
+export function sleepBy(after) {
+  return (ms, signal) =>
+    new Promise((resolve) => {
+      if (signal?.aborted) return resolve();
+      const end = () => {
+        cancel();
+        signal?.removeEventListener('abort', end);
+        resolve();
+      };
+      const cancel = after(end, ms);
+      signal?.addEventListener('abort', end, { once: true });
+    });
 }
 
 /**

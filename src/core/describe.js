@@ -118,7 +118,7 @@ export function describeRun(
   });
 }
 
-/** While a run goes on nothing is known of what the next block has. @param {IntervalRow[]} intervals @param {number} knownMs @returns {IntervalRow[]} */
+/** The rate of rows after the last block is unknown while a run continues. @param {IntervalRow[]} intervals @param {number} knownMs @returns {IntervalRow[]} */
 function untilKnown(intervals, knownMs) {
   return intervals.map(({ perSecond, ...row }) =>
     row.endMs > knownMs ? { ...row, tps: null } : { ...row, ...(perSecond && { perSecond }) },

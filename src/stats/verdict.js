@@ -48,7 +48,7 @@ const ROWS = Object.freeze([
       `${partOf(f.empty, f.wallets, 'wallet')} had too little left for a transaction (insufficient_funds ${whole(f.run.failures.insufficient_funds)})`,
     advice: () => 'raise --fund-amount',
   },
-  // A wallet that is paid goes on: how often wallets were empty does not tell for how long.
+  // A refilled wallet starts operations again: the number of failures does not say how long wallets waited.
   {
     name: 'funds',
     when: (f) =>

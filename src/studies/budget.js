@@ -11,7 +11,7 @@ import { isPlain } from '../stats/sample.js';
  * @import { Finished } from './experiment.js'
  */
 
-/** The option, which may have another value when a study goes on. */
+/** The option. Its value may change when a study is resumed. */
 export const MAX_SPEND = '--max-spend';
 
 /** Exit codes of a run that has ended by itself: if it has paid something, it leaves a run file. @type {readonly number[]} */

@@ -1,3 +1,5 @@
+import { sleepBy } from '../../src/clock.js';
+
 /** @import { Clock } from '../../src/contracts/load.d.ts' */
 
 /**
@@ -44,17 +46,7 @@ export function createFakeClock({ startUs = 1_000_000, wallMs = Date.UTC(2026, 0
     nowUs: () => nowUs,
     wallMs: () => wallMs + Math.floor((nowUs - startUs) / 1000),
     after,
-    sleep: (ms, signal) =>
-      new Promise((resolve) => {
-        if (signal?.aborted) return resolve();
-        const end = () => {
-          cancel();
-          signal?.removeEventListener('abort', end);
-          resolve();
-        };
-        const cancel = after(end, ms);
-        signal?.addEventListener('abort', end, { once: true });
-      }),
+    sleep: sleepBy(after),
     settle,
     advance: async (ms) => {
       const untilUs = nowUs + Math.round(ms * 1000);

@@ -89,7 +89,7 @@ export function featuresIn(folder) {
       'refills below a low threshold': {
         env: { STRESS_FUNDER_KEY: FUNDER_KEY },
         rich: FUNDER,
-        args: '--fund-amount 30000000wei --refill-below 16000000wei',
+        args: '--fund-amount 40000000wei --refill-below 16000000wei',
       },
     },
     maxBaseFee: {

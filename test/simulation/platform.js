@@ -5,6 +5,7 @@
 import { EventEmitter } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { createSigner } from '../../src/chain/keys.js';
+import { sleepBy } from '../../src/clock.js';
 import { randomNumbers } from '../../src/random.js';
 
 /**
@@ -57,17 +58,7 @@ export class VirtualTime {
       nowUs: () => this.nowUs,
       wallMs: () => START_MS + Math.floor(this.nowUs / 1000),
       after,
-      sleep: (ms, signal) =>
-        new Promise((resolve) => {
-          if (signal?.aborted) return resolve();
-          const end = () => {
-            cancel();
-            signal?.removeEventListener('abort', end);
-            resolve();
-          };
-          const cancel = after(end, ms);
-          signal?.addEventListener('abort', end, { once: true });
-        }),
+      sleep: sleepBy(after),
       stop: () => {
         isStopped = true;
         for (const timer of own) timer.callback = nothing;

@@ -43,7 +43,7 @@ class HeadOrder {
 const MIN_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 10_000;
 
-/** The check of one endpoint. When the connection is lost it goes on with the next one, and the report says so. */
+/** The check of one endpoint. After a lost connection it subscribes again, and the report states the gap. */
 class SubscriptionCheck {
   #options;
   #pauseMs = MIN_PAUSE_MS;

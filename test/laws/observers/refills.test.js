@@ -202,6 +202,14 @@ describe('a refill', () => {
     );
   });
 
+  it('is made where one operation costs more than half of the amount: without it the wallet would start none', async () => {
+    const { round, balances, state } = world({ balances: [(3n * ETHER) / 2n], funderWei: 10n ** 9n * ETHER });
+    // A million of gas at five times the base fee costs 2 ether, of the 3 that wallets are topped up to.
+    state.baseFeeWei = 400n * GWEI;
+    await round();
+    assert.equal(balances.get(addressOf(0)), 3n * ETHER);
+  });
+
   it('is not made for a price at which the load pauses (--max-base-fee)', async () => {
     const { round, state, sent } = world({ balances: [ETHER], maxBaseFeeWei: 249n * GWEI });
     state.baseFeeWei = 250n * GWEI;
