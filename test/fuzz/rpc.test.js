@@ -148,6 +148,7 @@ describe('fuzz: answers of an endpoint', () => {
       const surroundings = /** @type {any} */ ({
         clock: rushingClock(),
         outputs: [],
+        check: async () => {},
         onProgress: () => {},
         stop: new Stop(),
         log: { info: () => {}, warn: () => {} },
