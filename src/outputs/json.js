@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { displayName } from '../errors.js';
+import { EXIT, displayName } from '../errors.js';
 import { claimFile, isDevice, proveWritable, writeFileAtomically } from '../files.js';
 import { columnsOf } from './terminal.js';
 import { stdout } from './streams.js';
@@ -22,6 +22,9 @@ export function createJsonOutput({ out }) {
   return isDevice(out) ? { finish: (run) => writeFileAtomically(out, textOf(run)) } : writingTo(out);
 }
 
+/** Exit codes of a run that a signal has ended. @type {readonly number[]} */
+const INTERRUPTS = Object.freeze([EXIT.hangup, EXIT.interrupted, EXIT.terminated]);
+
 /**
  * The run file in a folder shared by instances, under its own name. The name is reserved before anything is sent, so
  * that the second of two processes with one index does not start.
@@ -35,9 +38,14 @@ export function createResultsOutput({ results, instance }) {
   const file = join(folder, name);
   const which = `${runId === null ? '' : `run ${runId}, `}index ${index}, attempt ${attempt}`;
   let release = () => {};
-  const { close, ...members } = writingTo(file);
+  const { close, finish, ...members } = writingTo(file);
   return {
     ...members,
+    finish: async (run) => {
+      // The name stays free for the next start.
+      const isInterrupted = run.end === 'set_up_failed' && INTERRUPTS.includes(run.exitCode ?? EXIT.ok);
+      if (!isInterrupted) await finish(run);
+    },
     open: async () => {
       proveWritable(folder);
       release = claimFile(

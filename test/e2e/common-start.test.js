@@ -1,7 +1,7 @@
 /** Instances that begin together, or do not, and the run files that they leave where those of all are put together. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
@@ -122,7 +122,11 @@ describe('results', { concurrency: 4 }, () => {
     });
     assert.deepEqual([code, stderr], [130, 'stress: interrupted while waiting for the common start\n']);
     assert.doesNotMatch(stdout, /STRESS_RESULT|Summary/);
-    assert.deepEqual([readdirSync(join(folder, 'results')), existsSync(out)], [[], false]);
+    assert.deepEqual(readdirSync(join(folder, 'results')), [], 'the name stays free');
+    // It says what the set-up has paid.
+    const run = JSON.parse(readFileSync(out, 'utf8'));
+    assert.deepEqual([run.end, run.partial, run.counts.started], ['set_up_failed', false, 0]);
+    assert.ok(BigInt(run.spending.setUpWei) > 0n);
   });
 
   test('interrupted twice while its worker threads start: that is no bug of ours', async (t) => {

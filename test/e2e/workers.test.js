@@ -148,7 +148,7 @@ const script = mutant(
   { after },
   {
     early: {
-      ...{ file: WORKER, behind: '  const clock = createClock();\n' },
+      ...{ file: WORKER, behind: '  const { clock, probes } = platform;\n' },
       code: `if (wallets[0].index === ${IS_VICTIM}) ${THROWS}`,
     },
     late: {
