@@ -1,6 +1,6 @@
 import { OBSERVED_FIGURES } from './observed.js';
 import { Distribution, STATISTICS, boundsOf, statisticOf } from './histogram.js';
-import { halvesUs } from './halves.js';
+import { halvesUs, mixChanceUs } from './halves.js';
 import { computed, isUnknown, orNull, orUnknown, product, ratio, unknown } from './unknown.js';
 import { partOf } from '../text.js';
 
@@ -285,7 +285,7 @@ function heldPercent(run) {
   const [asked, achieved] = [figureAt(run, '/rates/askedPerSecond'), figureAt(run, '/rates/achievedPerSecond')];
   const share = ratio(product(100, achieved), asked, 'no operation was due in the window');
   return computed(
-    (percent, grownUs) => percent / (1 + Math.max(0, grownUs - byChanceUs) / halfUs),
+    (percent, grownUs) => percent / (1 + Math.max(0, grownUs - byChanceUs - mixChanceUs(run)) / halfUs),
     share,
     grownBetweenHalves(run),
   );

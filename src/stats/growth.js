@@ -1,5 +1,5 @@
 import { addBlocks, blockIntervalMs, noBlocks } from './blocks.js';
-import { halvesUs, meanLatencyUs, quartersOf } from './halves.js';
+import { halvesUs, meanLatencyUs, mixChanceUs, quartersOf } from './halves.js';
 import { dueMs } from './observed.js';
 import { isPlain } from './sample.js';
 import { count, digits, milliseconds, percent, seconds as secondsText } from '../text.js';
@@ -71,7 +71,7 @@ export function backlog(run) {
   const { window, blocks, rates } = run;
   if (blocks.count > 0 && blocks.count < ENOUGH_BLOCKS) return null;
   const [firstUs, secondUs] = halvesUs(run);
-  if (firstUs === null || secondUs === null) return null;
+  if (firstUs === null || secondUs === null || secondUs - firstUs < mixChanceUs(run)) return null;
   const isLeftOver = window.counts.verified < VERIFIED_IN_WINDOW * window.counts.scheduled;
   const isSteady = rates.askedPerSecond !== null && growsSteadily(run, (secondUs - firstUs) / 1000);
   if (!isSteady && !(isLeftOver && secondUs >= GROWN * firstUs)) return null;

@@ -1,4 +1,5 @@
 import { Distribution } from './histogram.js';
+import { isPlain } from './sample.js';
 
 /**
  * Mean latencies of the parts of a window, which show whether a queue grows.
@@ -13,6 +14,20 @@ export function halvesUs({ latency, intervals }) {
   // The halves are not known if the end of the run was not.
   const quarters = quartersOf(intervals);
   return [quarters.slice(0, 2), quarters.slice(2)].map((rows) => meanLatencyUs(rows.flat()));
+}
+
+/** A difference of means that is larger by so many standard errors is not due to chance. */
+const BY_CHANCE = 3;
+
+/**
+ * By how much the means of the halves differ by chance: in a mix with calls each half has another share of the
+ * transactions, whose latency differs by orders of magnitude.
+ * @param {Pick<RunFile, 'latency' | 'environment'>} run
+ */
+export function mixChanceUs({ latency: { halves, total }, environment }) {
+  if (isPlain({ environment }) || environment.workload?.calls === undefined) return 0;
+  const counts = halves.map(({ count }) => count || total.count / 2);
+  return BY_CHANCE * (total.stddevUs ?? 0) * Math.sqrt(counts.reduce((sum, count) => sum + 1 / Math.max(1, count), 0));
 }
 
 /** Rows of the window by the quarter in which they end. @param {IntervalRow[]} intervals */

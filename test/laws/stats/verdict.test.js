@@ -522,6 +522,24 @@ describe('judge()', () => {
     assert.equal(rateNotHeld(closedRun()), null);
   });
 
+  it('in a mix with calls the halves have other shares of the transactions: a small difference is chance', () => {
+    // 28 operations in each half, a tenth of which are transactions of a second.
+    const total = distributionOf(...Array.from({ length: 56 }, (_, i) => (i % 10 === 0 ? 1e6 : 5000)));
+    const halves = /** @type {RunFile['latency']['halves']} */ ([
+      { count: 28, sumUs: 28 * 105_000 },
+      { count: 28, sumUs: 28 * 179_000 },
+    ]);
+    const growthOf = (/** @type {object} */ workload, /** @type {number} */ times) => {
+      const run = openRun({ verified: 2500, environment: { workload } });
+      const [first, second] = halves;
+      const grown = [first, { ...second, sumUs: times * second.sumUs }];
+      return rateNotHeld({ ...run, latency: { ...run.latency, total, halves: grown } });
+    };
+    assert.match(growthOf({}, 1) ?? '', /latency grew from 105 ms/);
+    assert.equal(growthOf({ calls: {} }, 1), null);
+    assert.match(growthOf({ calls: {} }, 4) ?? '', /latency grew from 105 ms .* to 716 ms/);
+  });
+
   it('pauses after calls that were not answered are no work of the node', () => {
     const run = callRun([1000]);
     const paused = (/** @type {number} */ pausedMs) =>
