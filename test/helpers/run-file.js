@@ -489,7 +489,7 @@ function explainsItself(run, pointer) {
   if (/^\/audit\/resolutions\/\d+\/(code|hash)$/.test(pointer)) return true;
   const cut = pointer.lastIndexOf('/');
   const parent = valueAt(run, pointer.slice(0, cut));
-  if (pointer.endsWith('/tps'))
+  if (/^\/intervals\/\d+\/tps$/.test(pointer))
     return (
       parent.phase !== 'warmup' &&
       (parent.phase === 'drain' || parent.startMs === parent.endMs || run.rates.spreadMs < run.window.durationMs)

@@ -222,7 +222,7 @@ export const BEHAVIOURS = Object.freeze({
   },
   'a second node that is away': { away: [1.5, 5, 2], causes: ['node-bound'] },
   'a compared node that is away': { away: [1.5, 5, 9], causes: [] },
-  'a rising base fee': { chain: { baseFeeAfter: wave }, causes: ['node-bound'] },
+  'a rising base fee': { chain: { baseFeeAfter: wave }, causes: ['node-bound', 'funds'] },
   'no base fee': { chain: { hasBaseFee: false }, causes: [] },
   'small blocks': { chain: { gasLimit: 450_000 }, causes: ['node-bound'] },
   'no receipts of blocks': {

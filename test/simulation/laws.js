@@ -253,11 +253,13 @@ const OF_RUNS = {
       yield `${made} of ${accepted} operations with a share of ${replaceShare}`;
   },
 
-  *'refills keep wallets alive'({ config }, { failures, refills, verdict }) {
+  *'refills keep wallets alive'({ behaviour, config }, { failures, refills, verdict }) {
     const { refillBelowWei } = config.wallets;
     const { threads, inFlight } = config.load;
     if (refillBelowWei === null) return;
-    if (verdict?.name === 'funds') yield `${verdict.evidence}; ${JSON.stringify(refills)}`;
+    // The fastest waves of the base fee come between two looks at the balances.
+    if (verdict?.name === 'funds' && !behaviour.causes.includes('funds'))
+      yield `${verdict.evidence}; ${JSON.stringify(refills)}`;
     // A price may rise within the 5 s between two looks at the balances: a wallet then fails once, and waits.
     if ((failures.insufficient_funds ?? 0) > threads * inFlight)
       yield `${failures.insufficient_funds} failed for funds`;
