@@ -238,7 +238,7 @@ export function headerOf(run, source, mayDiffer) {
     windowStartMs,
     windowEndMs: windowStartMs + window.durationMs,
     /** Time of the window for which the throughput is known: up to the last block, if the drain was cut short. */
-    knownMs: run.rates.spreadMs || window.durationMs,
+    knownMs: run.rates.spreadMs ?? window.durationMs,
     hasLoad: window.durationMs > 0 && intervals.some(({ phase }) => phase === 'load'),
     intervalMs: intervalMsOf(run),
     /** Operations due in the window that were verified. */

@@ -1,20 +1,22 @@
 import { createHash } from 'node:crypto';
 import { IncompleteError, InputError } from '../errors.js';
 import { auditGaps, auditResult } from '../stats/audit-result.js';
+import { reasonOf } from '../stats/figures.js';
 import { addUp, asJson } from '../stats/merge.js';
 import { dueMs } from '../stats/observed.js';
 import { conclude } from '../stats/run-file.js';
 import { zeroCounts } from '../stats/stats.js';
+import { asMembers, computed, orUnknown, product, ratio, sum, unknown } from '../stats/unknown.js';
 import { VERDICTS } from '../stats/verdict.js';
 import { checker, legible } from '../studies/run-files.js';
 import { partOf, percent } from '../text.js';
 import { checkConservation, choose, headerOf, listed, missingWords, unnamedWords, walletsOf } from './choose.js';
 import { findSources } from './sources.js';
-import { Total } from './totals.js';
+import { OTHER_WINDOW, Total } from './totals.js';
 import { SAME_WINDOW, commonWindow, compareClocks, maxOf, minOf } from './window.js';
 
 /**
- * @import { AuditReport, IntervalRow, MergedInstance, RunConfig, RunFile, Threshold, Verdict } from '../contracts/run-file.d.ts'
+ * @import { AuditReport, IntervalRow, MergedInstance, RunConfig, RunFile, Threshold, Unknown, Verdict, WithUnknown } from '../contracts/run-file.d.ts'
  * @import { Chosen, Damaged, RunHeader, Selection } from './choose.js'
  * @import { Source } from './sources.js'
  * @import { Clocks, Common } from './window.js'
@@ -47,7 +49,11 @@ const LISTED = Object.freeze({ warnings: 20, gaps: 100, clocks: 5, names: 3 });
  */
 export async function merge(names, wanted, stdin) {
   const checkRunFile = await checker('run');
-  const sources = await findSources(names, stdin);
+  return mergeSources(await findSources(names, stdin), wanted, checkRunFile);
+}
+
+/** @param {Source[]} sources @param {MergeRequest} wanted @param {(json: any, name: string) => RunFile} checkRunFile @throws {InputError | IncompleteError} */
+export function mergeSources(sources, wanted, checkRunFile) {
   const { headers: found, damaged, foreign } = readAll(sources, checkRunFile, wanted);
   const others = foreign.length === 0 ? [] : [`left out: ${listed(foreign, LISTED.names)}`];
   const chosen = chosenOf(found, damaged, { wanted, others });
@@ -117,18 +123,18 @@ function addTo(total, i, { source: { name, read }, run: { id, endedAt } }) {
 
 /** @param {Parts} parts @param {MergeRequest} wanted @returns {RunFile} */
 function mergedRun(parts, { options: { ofOneInstance }, thresholds }) {
-  const { chosen, clocks, total } = parts;
+  const { chosen, clocks, common, total } = parts;
   const { headers, expected, missing, damaged, superseded } = chosen;
-  const { environment, generator, audit, byStage, ...sum } = total.sum;
+  const { environment, generator, audit, byStage, ...members } = total.sum;
   const corrected = (/** @type {'startedAtMs' | 'endedAtMs'} */ name) =>
     headers.map((header, i) => header[name] + clocks.correctionsMs[i]);
   const isWhole = damaged.length === 0 && headers.length >= (expected ?? 0);
   const intervals = total.grid.rows();
   const { verified } = countsOf(intervals, 'load').counts;
-  const { window, rates } = windowOf(parts);
+  const { window, rates, unmeasured } = windowOf(parts);
   /** @type {RunFile} */
   const run = asJson({
-    ...sum,
+    ...members,
     ...(headers.every((header) => header.run.byStage !== undefined) && { byStage }),
     id: idOf(headers),
     startedAt: instant(minOf(corrected('startedAtMs'))),
@@ -137,7 +143,7 @@ function mergedRun(parts, { options: { ofOneInstance }, thresholds }) {
     partial: !isWhole || headers.some((header) => header.run.partial),
     exitCode: null,
     config: {
-      ...configOf(sum.config, headers, ofOneInstance),
+      ...configOf(members.config, headers, ofOneInstance),
       thresholds: thresholds.map(({ expression }) => expression),
     },
     instance: null,
@@ -166,12 +172,14 @@ function mergedRun(parts, { options: { ofOneInstance }, thresholds }) {
       clocksKnownToMs: clocks.knownToMs,
       // Intervals count as a whole or not at all: window.durationMs is the sum of their lengths.
       common:
-        window.durationMs > 0 ? { startedAt: window.startedAt, durationMs: rates.spreadMs, apportioned: 0 } : null,
+        window.durationMs > 0
+          ? { startedAt: window.startedAt, durationMs: common.endMs - common.startMs, apportioned: 0 }
+          : null,
       warmup: countsOf(intervals, 'warmup'),
       unresolved: unresolvedOf(chosen),
     },
   });
-  return { ...run, unmeasured: unmeasuredOf(run, sum.unmeasured, clocks) };
+  return { ...run, unmeasured: unmeasuredOf(run, { ...members.unmeasured, ...unmeasured }, clocks) };
 }
 
 /** @param {IntervalRow[]} intervals @param {IntervalRow['phase']} phase */
@@ -184,50 +192,51 @@ function countsOf(intervals, phase) {
 }
 
 /** Counts that no interval has are known of whole windows only, and scaled to the common one. @param {Parts} parts */
-function windowOf({ chosen: { headers }, common: { startMs, endMs, shares }, total }) {
+function windowOf({ chosen: { headers }, common: { startMs, endMs, shares, known }, total }) {
   const { counts, spread, durationMs } = total.window;
   const { scheduled, dropped, started, verified, failed, timedOut } = counts;
   const isSame = shares.every((share) => share === 0 || share >= SAME_WINDOW);
-  const scaled = (/** @type {(header: RunHeader) => number} */ of) =>
-    isSame ? Math.round(headers.reduce((sum, header, i) => sum + shares[i] * of(header), 0)) : null;
-  const accepted = scaled(({ run }) => run.window.counts.accepted ?? 0);
-  const included = scaled(({ run }) => run.window.counts.included ?? 0);
-  /** @param {number | null} count @param {number} [lengthMs] */
-  const rate = (count, lengthMs = durationMs) => (count === null || lengthMs <= 0 ? null : (1000 * count) / lengthMs);
+  const scaled = (/** @type {(header: RunHeader) => number | null} */ of) => {
+    if (!isSame) return unknown(OTHER_WINDOW);
+    const own = headers.flatMap((header, i) =>
+      shares[i] > 0 ? product(shares[i], orUnknown(of(header), OTHER_WINDOW)) : [],
+    );
+    return computed(Math.round, sum(...own));
+  };
+  const accepted = scaled(({ run }) => run.window.counts.accepted);
+  const included = scaled(({ run }) => run.window.counts.included);
+  const none = startMs === endMs ? NO_COMMON : 'the common window has no length';
+  const rate = (/** @type {number | Unknown} */ count, lengthMs = durationMs) =>
+    lengthMs <= 0 ? unknown(none) : ratio(product(1000, count), lengthMs, none);
   const due = dueMs(durationMs, total.sum);
-  const includedOf = (/** @type {RunHeader} */ { run: { rates, window } }) =>
-    ((rates.includedPerSecond ?? 0) * (rates.spreadMs ?? window.durationMs)) / 1000;
-  const { originMs, series } = total.grid;
-  // Not the length of the rows whose middle is in it.
-  const spreadMs = endMs - startMs;
-  const spreadRate = (/** @type {number} */ amount) => (spreadMs === 0 ? null : (1000 * amount) / spreadMs);
-  const hasBlocks = headers.some(({ run }) => run.rates.chainGasPerSecond !== null);
+  const spreadMs = known.endMs - startMs;
+  const spreadRate = (/** @type {number | Unknown} */ amount) => ratio(product(1000, amount), spreadMs, none);
   const isOpenLoop = headers.some(({ run }) => run.rates.askedPerSecond !== null);
-  return {
+  const dueRate = (/** @type {number | Unknown} */ count) =>
+    isOpenLoop ? rate(count, due) : unknown(reasonOf(headers[0].run, '/rates/askedPerSecond'));
+  /** @type {WithUnknown<Pick<RunFile, 'window' | 'rates'>>} */
+  const figures = {
     window: {
       startedAt: instant(startMs),
       durationMs,
       counts: { scheduled, dropped, started, accepted, included, verified, failed, timedOut },
     },
     rates: {
-      askedPerSecond: isOpenLoop ? rate(scheduled, due) : null,
-      achievedPerSecond: isOpenLoop
-        ? rate(
-            scaled(({ achieved }) => achieved),
-            due,
-          )
-        : null,
+      askedPerSecond: dueRate(scheduled),
+      achievedPerSecond: dueRate(scaled(({ achieved }) => achieved)),
       attemptedPerSecond: rate(started),
       acceptedPerSecond: rate(accepted),
-      includedPerSecond: isSame
-        ? spreadRate(headers.reduce((sum, header, i) => sum + shares[i] * includedOf(header), 0))
-        : null,
-      verifiedPerSecond: spreadRate(spread),
-      chainGasPerSecond: hasBlocks ? spreadRate(series.between(startMs - originMs, endMs - originMs).gas) : null,
+      includedPerSecond: spreadRate(spread.included),
+      verifiedPerSecond: spreadRate(spread.verified),
+      chainGasPerSecond: spreadRate(spread.gas),
       spreadMs,
     },
   };
+  const { members, unmeasured } = asMembers(figures);
+  return { ...members, unmeasured };
 }
+
+const NO_COMMON = 'the instances have no common window';
 
 const instant = (/** @type {number} */ ms) => new Date(ms).toISOString();
 
@@ -386,18 +395,9 @@ function warningsOf({ chosen, clocks, common: { shares }, total }) {
  * @param {Clocks} clocks
  */
 function unmeasuredOf(run, reasons, clocks) {
-  const noCommon = 'the instances have no common window';
-  const isNone = !run.merged?.common;
-  const why = isNone
-    ? noCommon
-    : "known of whole windows only, and the common window is less than 99 % of an instance's own";
   const all = {
     ...reasons,
-    ...(isNone && { '/rates': noCommon, '/merged/common': noCommon }),
-    '/rates/acceptedPerSecond': why,
-    '/rates/includedPerSecond': why,
-    '/rates/achievedPerSecond': why,
-    '/window/counts': why,
+    ...(!run.merged?.common && { '/merged/common': NO_COMMON }),
     ...(clocks.skewMs === null && {
       '/merged/clockSkewMs': 'no block was seen by several instances, so their clocks cannot be compared',
     }),

@@ -1,12 +1,13 @@
-import { censoredOf } from '../stats/figures.js';
+import { censoredOf, reasonOf } from '../stats/figures.js';
 import { addUp, merge } from '../stats/merge.js';
 import { RUN } from '../stats/metrics.js';
 import { zeroCounts } from '../stats/stats.js';
+import { sum, unknown } from '../stats/unknown.js';
 import { numbered } from '../text.js';
 import { Grid, SAME_WINDOW, maxOf, minOf, seriesOf } from './window.js';
 
 /**
- * @import { EndpointFacts, GroupJson, RunEnvironment, RunFile } from '../contracts/run-file.d.ts'
+ * @import { EndpointFacts, GroupJson, RunEnvironment, RunFile, Unknown } from '../contracts/run-file.d.ts'
  * @import { RunHeader } from './choose.js'
  * @import { Clocks, Common } from './window.js'
  */
@@ -53,13 +54,23 @@ function asPart(run, share, shiftMs, endpointOf) {
   };
 }
 
+/** Rates that are spread over the time for which the throughput is known. @type {Record<'verified' | 'included' | 'gas', {rate: 'verifiedPerSecond' | 'includedPerSecond' | 'chainGasPerSecond', inSeries?: 'verified' | 'gas'}>} */
+const SPREAD = Object.freeze({
+  verified: { rate: 'verifiedPerSecond', inSeries: 'verified' },
+  included: { rate: 'includedPerSecond' },
+  gas: { rate: 'chainGasPerSecond', inSeries: 'gas' },
+});
+
+export const OTHER_WINDOW = "known of whole windows only, and the common window is less than 99 % of an instance's own";
+
 export class Total {
   /** Of all run files, without their intervals. */
   sum = /** @type {Omit<RunFile, 'intervals' | 'series'>} */ ({});
   /** Rows in the common window: an instance may have a little more or less than it, so that the mean length counts. */
   #window = { counts: zeroCounts(), lengthMs: 0, instances: 0 };
-  /** Verified operations, as the throughput spreads them over the common window. */
-  #spread = 0;
+  /** What the throughput spreads over the common window; of blocks, which all instances see, the gas that the first has. */
+  #spread = /** @type {Record<keyof typeof SPREAD, number | Unknown>} */ ({ verified: 0, included: 0, gas: 0 });
+  #hasGas = false;
   /** Endpoints of all instances by their names. @type {Map<string, NonNullable<RunEnvironment['endpoints']>[number]>} */
   #endpoints = new Map();
 
@@ -85,12 +96,8 @@ export class Total {
     // Also the first one is added, so that an error in its histograms names its file.
     this.sum = merge(RUN, this.sum, part);
     this.grid.add({ intervals, series }, loadStartMs);
+    if (share > 0) this.#addSpread(run, i);
     const { startMs, endMs } = this.common;
-    const { verifiedPerSecond, spreadMs = run.window.durationMs } = run.rates;
-    this.#spread +=
-      share < SAME_WINDOW || verifiedPerSecond === null
-        ? seriesOf(run).between(startMs - loadStartMs, endMs - loadStartMs).verified
-        : (share * spreadMs * verifiedPerSecond) / 1000;
     const rows = run.intervals.filter((row) => {
       const middleMs = loadStartMs + (row.startMs + row.endMs) / 2;
       return share > 0 && row.phase === 'load' && middleMs >= startMs && middleMs <= endMs;
@@ -102,6 +109,29 @@ export class Total {
       lengthMs: lengthMs + rows[rows.length - 1].endMs - rows[0].startMs,
       instances: instances + 1,
     };
+  }
+
+  /** @param {RunFile} run @param {number} i */
+  #addSpread(run, i) {
+    const { startMs, known } = this.common;
+    const share = known.shares[i];
+    const loadStartMs = this.loadStartsMs[i];
+    const part = (/** @type {keyof typeof SPREAD} */ name) => {
+      const { rate, inSeries } = SPREAD[name];
+      const { [rate]: perSecond, spreadMs = run.window.durationMs } = run.rates;
+      if (perSecond === null) return unknown(reasonOf(run, `/rates/${rate}`));
+      // Older files lack some of them.
+      if (share >= SAME_WINDOW && perSecond !== undefined) return (share * spreadMs * perSecond) / 1000;
+      if (inSeries === undefined) return unknown(OTHER_WINDOW);
+      return seriesOf(run).between(startMs - loadStartMs, known.endMs - loadStartMs)[inSeries];
+    };
+    const { verified, included, gas } = this.#spread;
+    this.#spread = {
+      verified: sum(verified, part('verified')),
+      included: sum(included, part('included')),
+      gas: this.#hasGas ? gas : part('gas'),
+    };
+    this.#hasGas = true;
   }
 
   /** @param {RunEnvironment} environment of one instance @returns {(index: string) => string} maps its index of an endpoint to the index in the merged run */

@@ -97,6 +97,8 @@ export function minOf(values) {
  * @property {number} startMs time of day
  * @property {number} endMs equal to startMs: there is no common window
  * @property {number[]} shares length of the common window as a share of each instance's own, from 0 to 1
+ * @property {{endMs: number, shares: number[]}} known the part of it for which the throughput of all is known, as a share
+ *   of that of each: if a drain was cut short, up to the last block that this instance saw
  */
 
 /**
@@ -108,8 +110,8 @@ export function minOf(values) {
  */
 export function commonWindow(headers, { correctionsMs }, allowPartial) {
   const windows = headers.map(({ windowStartMs, windowEndMs, knownMs, hasLoad }, i) => {
-    const endMs = Math.min(windowEndMs, windowStartMs + knownMs) + correctionsMs[i];
-    return { startMs: windowStartMs + correctionsMs[i], endMs, hasLoad };
+    const startMs = windowStartMs + correctionsMs[i];
+    return { startMs, endMs: windowEndMs + correctionsMs[i], knownEndMs: startMs + knownMs, hasLoad };
   });
   // Instances without any interval in their window are excluded from the common window.
   const measured = windows.filter(({ hasLoad }) => hasLoad);
@@ -123,8 +125,16 @@ export function commonWindow(headers, { correctionsMs }, allowPartial) {
       throw new IncompleteError(`there is no common window: ${apart} (--partial merges without rates)`);
   }
   const commonMs = Math.max(0, endMs - startMs);
-  const shares = windows.map((one) => (one.hasLoad ? commonMs / (one.endMs - one.startMs) : 0));
-  return { startMs, endMs: startMs + commonMs, shares };
+  const knownMs = Math.min(commonMs, Math.max(0, minOf(measured.map((one) => one.knownEndMs)) - startMs));
+  const shareOf = (/** @type {number} */ lengthMs, /** @type {number} */ ownMs) => (ownMs > 0 ? lengthMs / ownMs : 0);
+  const sharesOf = (/** @type {number} */ lengthMs, /** @type {'endMs' | 'knownEndMs'} */ end) =>
+    windows.map((one) => (one.hasLoad ? shareOf(lengthMs, one[end] - one.startMs) : 0));
+  return {
+    startMs,
+    endMs: startMs + commonMs,
+    shares: sharesOf(commonMs, 'endMs'),
+    known: { endMs: startMs + knownMs, shares: sharesOf(knownMs, 'knownEndMs') },
+  };
 }
 
 /** From this share on, the common window and that of an instance count as equal. */

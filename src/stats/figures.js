@@ -212,8 +212,8 @@ function figureAt(run, pointer) {
   return memberAt(run, pointer) ?? unknown(reasonOf(run, pointer));
 }
 
-/** Why a member is null: the reason of the nearest member of the run file that has one. @param {RunFile} run @param {string} pointer */
-function reasonOf({ unmeasured, probes }, pointer) {
+/** Why a member is null: the reason of the nearest member of the run file that has one. @param {Pick<RunFile, 'unmeasured' | 'probes'>} run @param {string} pointer */
+export function reasonOf({ unmeasured, probes }, pointer) {
   const keys = pointer.split('/');
   const pointers = keys.map((_, i) => keys.slice(0, keys.length - i).join('/'));
   const known = pointers.find((one) => unmeasured[one] !== undefined) ?? '';

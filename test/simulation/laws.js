@@ -3,11 +3,13 @@
  * the oracle. Each law yields what contradicts it.
  */
 import { isDeepStrictEqual } from 'node:util';
+import { INSTANCES_MAY_DIFFER_IN, OF_ONE_INSTANCE } from '../../src/cli/options.js';
 import { EXIT } from '../../src/errors.js';
 import { junitText } from '../../src/outputs/junit.js';
 import { resultLine } from '../../src/outputs/json.js';
 import { runMarkdown } from '../../src/outputs/markdown.js';
 import { summaryText } from '../../src/outputs/summary.js';
+import { mergeSources } from '../../src/scale-out/merge.js';
 import { figureNames, shownFigure } from '../../src/stats/figures.js';
 import { checkThresholds, parseThreshold } from '../../src/stats/thresholds.js';
 import { assertRunFile, schemaErrors } from '../helpers/run-file.js';
@@ -22,6 +24,12 @@ import { FUNDER, SECRETS } from './features.js';
 
 /** Until a request that was under way has reached the chain. */
 const ON_THE_WAY_US = 60_000;
+
+/** A merge as `stress merge FILE` makes it. */
+const ALONE = Object.freeze({
+  ...{ expect: null, runId: null, allowPartial: false, thresholds: [] },
+  options: { mayDiffer: INSTANCES_MAY_DIFFER_IN, ofOneInstance: OF_ONE_INSTANCE },
+});
 
 /** Exit codes of runs that begin no load. @type {readonly number[]} */
 const BEFORE_LOAD = Object.freeze([EXIT.usage, EXIT.badInput, EXIT.unavailable, EXIT.refused, EXIT.interrupted]);
@@ -63,6 +71,27 @@ const OF_RUNS = {
     for (const { outcome, hash, blockNumber } of samples)
       if (outcome === 'verified' && blockNumber !== null && !mined.has(hash ?? ''))
         yield `${hash} of block ${blockNumber}`;
+  },
+
+  *'a merge of one run has its figures'(_, run) {
+    const json = JSON.parse(JSON.stringify(run));
+    const source = { name: 'run.json', isGiven: true, index: null, id: null, runId: null, read: () => ({ json }) };
+    const merged = mergeSources([source], ALONE, (file) => file).run;
+    for (const name of figureNames()) {
+      const [own, sum] = [json, merged].map((one) => shownFigure(name, one));
+      // A merge adds counts of rows, and has the CPU time of the window by its share.
+      if (own === null || sum === null ? own !== sum : Math.abs(own - sum) > 1e-3 + 1e-3 * Math.abs(own))
+        yield `${name} is ${own}, and ${sum} merged`;
+    }
+    // The start of the window is written in whole milliseconds.
+    const share = 1 / json.window.durationMs;
+    const differ = (/** @type {any} */ a, /** @type {any} */ b) => a !== b && !(Math.abs(a - b) <= share * Math.abs(a));
+    for (const [name, rate] of Object.entries(json.rates))
+      if (differ(rate, /** @type {any} */ (merged.rates)[name]))
+        yield `${name} is ${rate}, and ${/** @type {any} */ (merged.rates)[name]} merged`;
+    for (const [name, count] of Object.entries(json.window.counts))
+      if (count !== /** @type {any} */ (merged.window.counts)[name])
+        yield `${name} of the window is ${count}, and ${/** @type {any} */ (merged.window.counts)[name]} merged`;
   },
 
   *'spending is what the balances lost'({ chain, config }, { spending, audit, end }) {

@@ -87,7 +87,12 @@ test(
 
 test('censored operations add up, including those of older files with timeouts only', () => {
   const headers = headersOf({}, {}, {});
-  const common = { startMs: START_MS, endMs: START_MS + 10_000, shares: [1, 1, 1] };
+  const common = {
+    startMs: START_MS,
+    endMs: START_MS + 10_000,
+    shares: [1, 1, 1],
+    known: { endMs: START_MS + 10_000, shares: [1, 1, 1] },
+  };
   const total = new Total(headers, [0, 0, 0], common);
   const old = /** @type {any} */ (runFileOf());
   delete old.latency.censored;
@@ -285,14 +290,20 @@ describe('the common window', () => {
     assert.deepEqual([endMs - startMs, shares], [10_000, [1, 0]]);
   });
 
-  test('ends with the last block of an instance whose drain was cut short', () => {
-    const { startMs, endMs, shares } = commonWindow(headersOf({}, { knownMs: 4000 }), clocksOf(), false);
-    assert.deepEqual([startMs, endMs, shares], [START_MS, START_MS + 4000, [0.4, 1]]);
+  test('has rates up to the last block of an instance whose drain was cut short', () => {
+    const { startMs, endMs, shares, known } = commonWindow(headersOf({}, { knownMs: 4000 }), clocksOf(), false);
+    assert.deepEqual([startMs, endMs, shares], [START_MS, START_MS + 10_000, [1, 1]]);
+    assert.deepEqual(known, { endMs: START_MS + 4000, shares: [0.4, 1] });
   });
 
   test('counts intervals whose middle is inside it, in full; rates refer to their length', () => {
     const late = { loadStartMs: START_MS + 2400, windowStartMs: START_MS + 2400 };
-    const common = { startMs: START_MS + 250, endMs: START_MS + 3100, shares: [0.9, 0.9] };
+    const common = {
+      startMs: START_MS + 250,
+      endMs: START_MS + 3100,
+      shares: [0.9, 0.9],
+      known: { endMs: START_MS + 3100, shares: [0.9, 0.9] },
+    };
     const total = new Total(headersOf({}, late), [0, 0], common);
     const per = { scheduled: 12, dropped: 2, started: 10, verified: 8, failed: 1, timedOut: 1, abandoned: 0 };
     const rows = Array.from({ length: 4 }, (_, i) => rowOf({ startMs: 1000 * i, endMs: 1000 * (i + 1), counts: per }));
@@ -328,7 +339,7 @@ describe('the throughput of instances', () => {
       const run = /** @type {any} */ ({ ...runFileOf(), series, rates });
       for (const i of [0, 1]) total.add(run, i);
       const exact = rateBetween(laterMs, 10_000) + rateBetween(0, 10_000 - laterMs);
-      const { spread } = total.window;
+      const spread = Number(total.window.spread.verified);
       // Within a point nothing is known of where its operations were.
       assert.ok(Math.abs(spread - exact) < 1, `${spread}, not ${exact}`);
       const { originMs, series: sum } = total.grid;
