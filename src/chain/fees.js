@@ -1,6 +1,8 @@
+import { formatUnits } from 'ethers';
+import { UsageError } from '../errors.js';
 import { GAS_PRICE, TIP, ask, nullIfOdd } from './answers.js';
 
-/** @import { BlobFeeState, Fee, Fees, FeeState, Rpc } from '../contracts/chain.d.ts' */
+/** @import { BlobFeeState, Fee, Fees, FeeState, OfferLimits, Rpc, StatedPrice } from '../contracts/chain.d.ts' */
 
 /**
  * The fee that transactions offer. It follows the base fee of blocks that are fetched anyway, without calls of its own.
@@ -8,7 +10,9 @@ import { GAS_PRICE, TIP, ask, nullIfOdd } from './answers.js';
  * @typedef {object} FeeOptions
  * @property {boolean} legacy use legacy transactions although blocks have a base fee
  * @property {bigint | null} gasPriceWei a fixed gas price, which implies legacy
+ * @property {bigint | null} tipWei a fixed priority fee; null: what the node suggests
  * @property {bigint | null} maxFeeWei upper bound of the offer per gas
+ * @property {boolean} isGuarded fees are real money (--allow-chain): without --max-fee nothing is raised by itself
  */
 
 /**
@@ -26,84 +30,192 @@ const REPLACEMENT_DIVISOR = 8n;
 /** A block can raise the price of blob gas by a sixth: 5 covers 10 full blocks. The unused part is not charged. */
 const BLOB_HEADROOM = 5n;
 
+/** Without --max-fee the offer is raised to so many times the first one, which counts as a gwei at least: base fees of idle chains decay to a few wei. */
+const MOST_TIMES = 10n;
+const LEAST_FIRST_WEI = 1_000_000_000n;
+
+/** Refusals without a stated minimum that raise the offer. */
+const MAX_RAISES = 6;
+
+/** @type {OfferLimits} */
+const UNLIMITED = Object.freeze({ fixedBy: null, mostWei: null, leastWei: 0n, raises: 0 });
+
 /**
  * @param {Rpc} rpc
  * @param {bigint | null} baseFeeWei of the latest block; null on chains without a base fee
  * @param {FeeOptions} options
  * @returns {Promise<Fees>}
+ * @throws {UsageError} --tip where it means nothing
  */
-export async function readFees(rpc, baseFeeWei, options) {
-  if (options.gasPriceWei !== null) return createFees({ baseFeeWei: null, tipWei: options.gasPriceWei, ...options });
-  if (baseFeeWei === null) {
-    return createFees({ baseFeeWei, tipWei: await ask(rpc, GAS_PRICE, 'setup'), ...options });
+export async function readFees(rpc, baseFeeWei, { gasPriceWei, tipWei, maxFeeWei, legacy, isGuarded }) {
+  const fixedBy =
+    gasPriceWei !== null
+      ? '--gas-price'
+      : tipWei !== null
+        ? '--tip'
+        : isGuarded && maxFeeWei === null
+          ? '--allow-chain'
+          : null;
+  const openWith = (/** @type {bigint | null} */ base, /** @type {bigint} */ tip) => {
+    const parts = { baseFeeWei: base, tipWei: tip, legacy, maxFeeWei };
+    const first = createFees(parts).worstPriceWei();
+    const mostWei = MOST_TIMES * larger(first, LEAST_FIRST_WEI);
+    return createFees({ ...parts, offer: { ...UNLIMITED, fixedBy, mostWei } });
+  };
+  if (gasPriceWei !== null) return openWith(null, gasPriceWei);
+  if (tipWei !== null) {
+    if (baseFeeWei === null)
+      throw new UsageError('--tip is for chains with a base fee, and blocks of this one have none: give --gas-price');
+    if (maxFeeWei !== null && tipWei > maxFeeWei)
+      throw new UsageError(`--tip ${gwei(tipWei)} is above --max-fee ${gwei(maxFeeWei)}: the tip is part of the fee`);
+    return openWith(baseFeeWei, tipWei);
   }
-  return createFees({ baseFeeWei, tipWei: await readTip(rpc), ...options });
+  if (baseFeeWei === null) return openWith(baseFeeWei, await ask(rpc, GAS_PRICE, 'setup'));
+  return openWith(baseFeeWei, await readTip(rpc, baseFeeWei));
 }
 
 /** Offered where a node proposes none. */
 const USUAL_TIP_WEI = 1_000_000_000n;
 
-/** @param {Rpc} rpc */
-async function readTip(rpc) {
+/** Nothing is offered where gas is free: a base fee of 0, and a suggested price of 0. @param {Rpc} rpc @param {bigint} baseFeeWei */
+async function readTip(rpc, baseFeeWei) {
   const tipWei = (await nullIfOdd(ask(rpc, TIP, 'setup'))) ?? USUAL_TIP_WEI;
-  return tipWei > 0n ? tipWei : 1n;
+  if (tipWei > 0n) return tipWei;
+  const isFree = baseFeeWei === 0n && (await nullIfOdd(ask(rpc, GAS_PRICE, 'setup'))) === 0n;
+  return isFree ? 0n : 1n;
+}
+
+/** @param {Pick<FeeState, 'legacy' | 'baseFeeWei'>} state @returns {Fees['mode']} */
+function modeOf({ legacy, baseFeeWei }) {
+  return legacy || baseFeeWei === null ? 'legacy' : 'eip1559';
+}
+
+/** @param {FeeState} state @returns {Fee} */
+function offerOf(state) {
+  const { baseFeeWei, tipWei, maxFeeWei, blobs = null, offer = UNLIMITED } = state;
+  const isLegacy = modeOf(state) === 'legacy';
+  const headroom = isLegacy ? LEGACY_HEADROOM : DYNAMIC_HEADROOM;
+  const wanted = larger((baseFeeWei ?? 0n) * headroom + tipWei, offer.leastWei);
+  const price = maxFeeWei !== null && wanted > maxFeeWei ? maxFeeWei : wanted;
+  const forBlobs = blobs === null ? null : { maxFeePerBlobGasWei: blobPriceIn(blobs) * BLOB_HEADROOM };
+  if (isLegacy) return { gasPriceWei: price, ...forBlobs };
+  return { maxFeePerGasWei: price, maxPriorityFeePerGasWei: smaller(tipWei, price), ...forBlobs };
+}
+
+/** The most that is offered without a request of the user. It follows the base fee, wherever that goes. @param {FeeState} state */
+function mostWeiOf(state) {
+  const { maxFeeWei, offer = UNLIMITED } = state;
+  return maxFeeWei ?? larger(offer.mostWei ?? 0n, maxPriceWei(offerOf(state)));
+}
+
+/**
+ * @param {FeeState} state
+ * @param {bigint} priceWei that is to be offered
+ * @param {bigint} [leastWei] as the node has stated it
+ * @returns {string | null} why it is not offered
+ */
+function limitOn(state, priceWei, leastWei) {
+  const { maxFeeWei, offer: { fixedBy, mostWei } = UNLIMITED } = state;
+  const option = modeOf(state) === 'legacy' ? '--gas-price' : '--tip';
+  const command = `${option} ${leastWei === undefined ? 'PRICE' : gwei(leastWei).replace(' ', '')}`;
+  if (fixedBy === '--allow-chain') return `with --allow-chain no offer is raised by itself: give ${command}`;
+  if (fixedBy !== null) return `${fixedBy} is never raised by itself: give ${command}`;
+  if (maxFeeWei !== null && priceWei > maxFeeWei)
+    return `--max-fee ${gwei(maxFeeWei)} allows no higher offer: give a higher --max-fee`;
+  if (mostWei === null || priceWei <= mostWeiOf(state)) return null;
+  return `by itself the offer is raised to ten times the first one, ${gwei(mostWeiOf(state))}: give ${command}, or a --max-fee`;
+}
+
+/**
+ * @param {FeeState} state
+ * @param {Fee} refused
+ * @param {StatedPrice} stated by the refusal
+ * @returns {FeeState | string} string: why no more is offered
+ */
+function raisedState(state, refused, stated) {
+  const { tipWei: minTipWei, priceWei: minPriceWei, baseFeeWei: statedBaseWei = 0n } = stated;
+  const { offer = UNLIMITED } = state;
+  let { baseFeeWei } = state;
+  if (baseFeeWei !== null) baseFeeWei = larger(baseFeeWei, statedBaseWei);
+  const followed = { ...state, baseFeeWei };
+  const current = offerOf(followed);
+  // Refused was an older offer.
+  if (maxPriceWei(refused) < maxPriceWei(current) || tipOf(refused) < tipOf(current)) return followed;
+  let { raises } = offer;
+  let [tipWei, leastWei] = [larger(state.tipWei, minTipWei ?? 0n), larger(offer.leastWei, minPriceWei ?? 0n)];
+  if (minTipWei === undefined && minPriceWei === undefined) {
+    const mostWei = mostWeiOf(followed);
+    if (raises === MAX_RAISES) return limitOn(followed, mostWei + 1n) ?? `the offer was raised ${MAX_RAISES} times`;
+    raises += 1;
+    // The last one offers all that is allowed.
+    const left = BigInt(MAX_RAISES - raises);
+    leastWei = smaller(larger(2n * maxPriceWei(current), mostWei >> left), mostWei);
+    tipWei = smaller(larger(2n * tipWei, leastWei >> left), leastWei);
+  }
+  // What it would be without a limit.
+  const next = { ...followed, tipWei, offer: { ...offer, leastWei, raises } };
+  const why = limitOn(followed, maxPriceWei(offerOf({ ...next, maxFeeWei: null })), minTipWei ?? minPriceWei);
+  if (why !== null) return why;
+  const raised = offerOf(next);
+  const isRaised = maxPriceWei(raised) > maxPriceWei(current) || tipOf(raised) > tipOf(current);
+  return isRaised ? next : 'the node refuses more than the minimum that it states';
 }
 
 /** @param {FeeState} options @returns {Fees} */
-export function createFees({ baseFeeWei, tipWei, legacy, maxFeeWei, blobs = null }) {
-  const mode = legacy || baseFeeWei === null ? 'legacy' : 'eip1559';
-  const headroom = mode === 'legacy' ? LEGACY_HEADROOM : DYNAMIC_HEADROOM;
-  let baseFee = baseFeeWei ?? 0n;
-  let blobState = blobs;
-  let fee = currentOffer();
-
-  /** @returns {Fee} */
-  function currentOffer() {
-    const wanted = baseFee * headroom + tipWei;
-    const price = maxFeeWei !== null && wanted > maxFeeWei ? maxFeeWei : wanted;
-    const forBlobs = blobState === null ? null : { maxFeePerBlobGasWei: blobPriceIn(blobState) * BLOB_HEADROOM };
-    if (mode === 'legacy') return { gasPriceWei: price, ...forBlobs };
-    return { maxFeePerGasWei: price, maxPriorityFeePerGasWei: tipWei < price ? tipWei : price, ...forBlobs };
-  }
-
+export function createFees(options) {
+  let state = { blobs: null, offer: UNLIMITED, ...options };
+  const mode = modeOf(state);
+  let fee = offerOf(state);
+  const hasBaseFee = state.baseFeeWei !== null;
+  /** @param {Partial<FeeState>} change */
+  const update = (change) => {
+    state = { ...state, ...change };
+    fee = offerOf(state);
+  };
   return {
     mode,
+    isFree: state.baseFeeWei === 0n && state.tipWei === 0n && maxPriceWei(fee) === 0n,
     current: () => fee,
-    state: () => ({ baseFeeWei: baseFeeWei === null ? null : baseFee, tipWei, legacy, maxFeeWei, blobs: blobState }),
+    state: () => state,
+    raiseOffer: (refused, stated) => {
+      const next = raisedState(state, refused, stated);
+      if (typeof next === 'string') return next;
+      update(next);
+      return null;
+    },
     holds: (earlier) => {
       const { maxFeePerBlobGasWei = 0n } = fee;
       // Two blocks can move the base fee by a quarter.
       const isEnough =
         maxPriceWei(earlier) * 4n >= maxPriceWei(fee) * 3n &&
+        tipOf(earlier) >= smaller(state.tipWei, maxPriceWei(earlier)) &&
         (earlier.maxFeePerBlobGasWei ?? 0n) * 4n >= maxFeePerBlobGasWei * 3n;
       // The unused part of a dynamic fee is not charged, so an offer that is too high is fine.
       return isEnough && (mode === 'eip1559' || maxPriceWei(earlier) * 3n <= maxPriceWei(fee) * 4n);
     },
     raise: (earlier) => {
       const raised = replacementFee(earlier, fee);
-      return maxFeeWei !== null && maxPriceWei(raised) > maxFeeWei ? null : raised;
+      const isLimited = state.maxFeeWei !== null || state.offer.mostWei !== null;
+      return isLimited && maxPriceWei(raised) > mostWeiOf(state) ? null : raised;
     },
     isTooLow: (earlier) =>
-      (baseFeeWei !== null && maxPriceWei(earlier) < baseFee) ||
-      (blobState !== null && (earlier.maxFeePerBlobGasWei ?? 0n) < blobPriceIn(blobState)),
+      (hasBaseFee && maxPriceWei(earlier) < (state.baseFeeWei ?? 0n)) ||
+      (state.blobs !== null && (earlier.maxFeePerBlobGasWei ?? 0n) < blobPriceIn(state.blobs)),
     worstPriceWei: () => maxPriceWei(fee),
     priceWei: () => {
-      const wei = baseFee + tipWei;
+      const wei = (state.baseFeeWei ?? 0n) + state.tipWei;
       return mode === 'eip1559' && wei < maxPriceWei(fee) ? wei : maxPriceWei(fee);
     },
     observe: (newBaseFee, excessBlobGas = null) => {
-      const hasMoved = baseFeeWei !== null && newBaseFee !== null && newBaseFee !== baseFee;
-      if (hasMoved) baseFee = newBaseFee;
-      const isOther = excessBlobGas !== null && excessBlobGas !== blobState?.excessBlobGas;
-      if (blobState !== null && isOther) blobState = { updateFraction: blobState.updateFraction, excessBlobGas };
-      else if (!hasMoved) return;
-      fee = currentOffer();
+      const { blobs } = state;
+      const hasMoved = hasBaseFee && newBaseFee !== null && newBaseFee !== state.baseFeeWei;
+      if (hasMoved) state = { ...state, baseFeeWei: newBaseFee };
+      const isOther = excessBlobGas !== null && excessBlobGas !== blobs?.excessBlobGas;
+      if (blobs !== null && isOther) update({ blobs: { updateFraction: blobs.updateFraction, excessBlobGas } });
+      else if (hasMoved) update({});
     },
-    payForBlobs: (state) => {
-      blobState = state;
-      fee = currentOffer();
-    },
-    blobPriceWei: () => (blobState === null ? 0n : blobPriceIn(blobState)),
+    payForBlobs: (blobs) => update({ blobs }),
+    blobPriceWei: () => (state.blobs === null ? 0n : blobPriceIn(state.blobs)),
   };
 }
 
@@ -132,6 +244,26 @@ function replacementFee(earlier, current) {
     maxPriorityFeePerGasWei,
     ...forBlobs,
   };
+}
+
+/** @param {bigint} wei */
+export function gwei(wei) {
+  return `${formatUnits(wei, 'gwei').replace(/\.0$/, '')} gwei`;
+}
+
+/** @param {bigint} a @param {bigint} b */
+function larger(a, b) {
+  return a > b ? a : b;
+}
+
+/** @param {bigint} a @param {bigint} b */
+function smaller(a, b) {
+  return a < b ? a : b;
+}
+
+/** A legacy transaction pays its whole price. @param {Fee} fee */
+function tipOf(fee) {
+  return fee.maxPriorityFeePerGasWei ?? fee.gasPriceWei ?? 0n;
 }
 
 /** @param {Fee} fee @returns {bigint} the most that one gas can cost */

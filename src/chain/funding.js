@@ -26,7 +26,7 @@ import {
   pooledOf,
   toHex,
 } from './answers.js';
-import { NonceTakenError, estimateGas, findMinedTransaction, nameOf, sendAll } from './send.js';
+import { NonceTakenError, PriceRefusedError, estimateGas, findMinedTransaction, nameOf, sendAll } from './send.js';
 
 /**
  * @import { Fee, Fees, Order, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
@@ -459,21 +459,83 @@ export async function largestBatch(items, { blockGasLimit }, gasOfPart) {
   }
 }
 
+/** Times that payments are planned again: the price of the first one was refused, or another sender has used its nonce. */
+const MAX_PLANS = 8;
+
+/** So many blocks on top of that of another transaction with the nonce of a payment prove that the payment is void. */
+const PROOF_BLOCKS = 3;
+
 /**
+ * Pays until nothing is missing.
  * @param {Sender} sender
- * @param {Payments} payments
+ * @param {() => Promise<Payments | null>} plan reads the balances; null: nothing is missing
  * @param {(done: number) => void} [onProgress] wallets
  * @returns {Promise<{transactions: number, paidWei: bigint}>}
  */
+export async function payMissing(sender, plan, onProgress) {
+  const sum = { transactions: 0, paidWei: 0n };
+  for (let plans = 1; ; plans += 1) {
+    const payments = await plan();
+    if (payments === null) return sum;
+    try {
+      const { isWhole, transactions, paidWei } = await pay(sender, payments, onProgress);
+      sum.transactions += transactions;
+      sum.paidWei += paidWei;
+      if (isWhole) return sum;
+    } catch (error) {
+      if (!(error instanceof NonceTakenError) || !isFunder(error.wallet) || plans >= MAX_PLANS) throw error;
+      await untilVoid(sender, error);
+    }
+  }
+}
+
+/** @param {Sender} sender @param {NonceTakenError} taken @throws {NonceTakenError} it is not proved */
+async function untilVoid({ rpc, clock, signal, timeoutMs, notice }, taken) {
+  const { wallet, nonce, hashes } = taken;
+  const endUs = clock.nowUs() + timeoutMs * 1000;
+  while (!signal.aborted && clock.nowUs() < endUs) {
+    const mined = await findMinedTransaction(rpc, wallet.address, nonce, 0).catch(() => null);
+    if (mined !== null && (await ask(rpc, HEAD, 'setup')) >= mined.blockNumber + PROOF_BLOCKS) {
+      if (!hashes.includes(mined.hash))
+        notice?.(
+          `another sender has used nonce ${nonce} of the funder (${mined.hash}): the payments are planned again`,
+        );
+      return;
+    }
+    await clock.sleep(500, signal);
+  }
+  throw taken;
+}
+
+/**
+ * The first payment is sent alone: its price may be refused. If the offer was raised, the rest is not sent, because the
+ * wallets need more than was planned.
+ * @param {Sender} sender
+ * @param {Payments} payments
+ * @param {(done: number) => void} [onProgress] wallets
+ * @returns {Promise<{isWhole: boolean, transactions: number, paidWei: bigint}>}
+ */
 export async function pay(sender, { orders, perOrder, paidWei }, onProgress) {
-  for (const [i, wave] of partsOf(orders, ORDERS_AT_ONCE).entries()) {
+  const before = sender.fees.state();
+  const parts = [orders.slice(0, 1), ...partsOf(orders.slice(1), ORDERS_AT_ONCE)];
+  let done = 0;
+  for (const wave of parts) {
     await followFees(sender);
-    const receipts = await sendAll(sender, wave, (done) => onProgress?.((i * ORDERS_AT_ONCE + done) * perOrder));
+    const receipts = await sendAll(sender, wave, (mined) => onProgress?.((done + mined) * perOrder));
     const failed = receipts.find(({ isSuccess }) => !isSuccess);
     if (failed !== undefined)
       throw new UnavailableError(`the payment ${failed.hash} was reverted: no wallet in it was funded`);
+    done += wave.length;
+    const after = sender.fees.state();
+    const isRaised = after.tipWei !== before.tipWei || after.offer?.leastWei !== before.offer?.leastWei;
+    if (!isRaised) continue;
+    return {
+      isWhole: false,
+      transactions: done,
+      paidWei: orders.slice(0, done).reduce((sum, { value }) => sum + value, 0n),
+    };
   }
-  return { transactions: orders.length, paidWei };
+  return { isWhole: true, transactions: orders.length, paidWei };
 }
 
 /**
@@ -490,32 +552,54 @@ export async function reclaim(sender, wallets, to, onProgress) {
   // A plain payment uses exactly its gas limit, so nothing is left over; a contract may use more than estimated.
   const gasLimit = gas === PAYMENT_GAS ? BigInt(gas) : BigInt(Math.ceil(gas * 1.2));
   const back = { wallets: 0, returnedWei: 0n };
-  for (const part of partsOf(
-    wallets.map((wallet, i) => ({ wallet, ...states[i] })),
-    WALLETS_AT_ONCE,
-  )) {
-    await followFees(sender);
-    // With the tip as large as the whole offer, the price does not depend on the base fee.
-    const price = sender.fees.worstPriceWei();
-    const isLegacy = sender.fees.mode === 'legacy';
-    const fee = isLegacy ? { gasPriceWei: price } : { maxFeePerGasWei: price, maxPriorityFeePerGasWei: price };
-    const costWei = gasLimit * price;
-    const orders = part.flatMap(({ wallet, balanceWei }) =>
-      balanceWei > costWei ? [{ wallet, to, data: '0x', value: balanceWei - costWei, gasLimit }] : [],
-    );
-    const receipts = await sendAll({ ...sender, fees: { ...sender.fees, current: () => fee } }, orders, (done) =>
-      onProgress?.(back.wallets + done),
-    );
-    const failed = receipts.filter(({ isSuccess }) => !isSuccess);
-    if (failed.length > 0) {
-      throw new UnavailableError(
-        `${failed.length} of ${orders.length} payments to ${to} were reverted (the first: ${failed[0].hash}): check that the address accepts payments`,
-      );
+  for (const part of partsOf([...wallets.keys()], WALLETS_AT_ONCE)) {
+    let rich = part.map((i) => ({ wallet: wallets[i], balanceWei: states[i].balanceWei }));
+    for (let plans = 1; ; plans += 1) {
+      try {
+        const sent = await returnBalances(sender, rich, { to, gasLimit }, (done) => onProgress?.(back.wallets + done));
+        back.wallets += sent.wallets;
+        back.returnedWei += sent.returnedWei;
+        break;
+      } catch (error) {
+        // At a higher price, less is left to be sent.
+        if (!(error instanceof PriceRefusedError) || !error.isRaised || plans >= MAX_PLANS) throw error;
+        const now = await settleWallets(
+          sender,
+          rich.map(({ wallet }) => wallet),
+        );
+        rich = rich.map(({ wallet }, i) => ({ wallet, balanceWei: now[i].balanceWei }));
+      }
     }
-    back.wallets += orders.length;
-    back.returnedWei += orders.reduce((sum, { value }) => sum + value, 0n);
   }
   return back;
+}
+
+/**
+ * @param {Sender} sender
+ * @param {Array<{wallet: Wallet, balanceWei: bigint}>} rich
+ * @param {{to: string, gasLimit: bigint}} payment
+ * @param {(done: number) => void} onProgress
+ */
+async function returnBalances(sender, rich, { to, gasLimit }, onProgress) {
+  await followFees(sender);
+  // With the tip as large as the whole offer, the price does not depend on the base fee.
+  const price = sender.fees.worstPriceWei();
+  const isLegacy = sender.fees.mode === 'legacy';
+  const fee = isLegacy ? { gasPriceWei: price } : { maxFeePerGasWei: price, maxPriorityFeePerGasWei: price };
+  const costWei = gasLimit * price;
+  const orders = rich.flatMap(({ wallet, balanceWei }) =>
+    balanceWei > costWei ? [{ wallet, to, data: '0x', value: balanceWei - costWei, gasLimit }] : [],
+  );
+  // What is sent leaves nothing for a higher fee.
+  const fees = { ...sender.fees, current: () => fee, raise: () => null };
+  const receipts = await sendAll({ ...sender, fees }, orders, onProgress);
+  const failed = receipts.filter(({ isSuccess }) => !isSuccess);
+  if (failed.length > 0) {
+    throw new UnavailableError(
+      `${failed.length} of ${orders.length} payments to ${to} were reverted (the first: ${failed[0].hash}): check that the address accepts payments`,
+    );
+  }
+  return { wallets: orders.length, returnedWei: orders.reduce((sum, { value }) => sum + value, 0n) };
 }
 
 /** @template T @param {T[]} all @param {number} size @returns {T[][]} */

@@ -5,13 +5,14 @@ import { ProtocolError, RpcError } from '../errors.js';
  * on another client. So words decide, and the code only where no pattern matches. Words only speed a decision up: whether
  * a transaction has arrived is decided by the chain.
  *
- * @import { RefusalClass } from '../contracts/chain.d.ts'
+ * @import { Refusal, RefusalClass, StatedPrice } from '../contracts/chain.d.ts'
  *
  * @typedef {object} Row
  * @property {RefusalClass} is
  * @property {number} [code] the row is for answers with this code only
  * @property {readonly RegExp[]} words of the message without hexadecimal numbers
  * @property {string} clients where they were seen
+ * @property {Readonly<Partial<Record<keyof StatedPrice, readonly RegExp[]>>>} [states] where the words state a price in wei
  */
 
 /** The first row with matching words decides. @type {readonly Row[]} */
@@ -112,6 +113,25 @@ const ROWS = Object.freeze([
     ],
     clients:
       'geth and forks, Besu (configured minimum, base fee), Nethermind (FeeTooLow), Celo (floor), Metis, zkSync, Cosmos EVM',
+    states: {
+      // geth (two wordings), bor, BSC, reth
+      tipWei: [
+        /gas tip cap \d+, minimum needed (?<wei>\d+)/i,
+        /tip needed (?<wei>\d+), tip permitted \d+/i,
+        /minimum required priority fee (?<wei>\d+)/i,
+      ],
+      // coreth and subnet-evm, hedera, Metis and old Optimism
+      priceWei: [
+        /gas fee cap \(\d+\) < pool minimum fee cap \((?<wei>\d+)\)/i,
+        /gas price '\d+' is below configured minimum gas price '(?<wei>\d+)'/i,
+        /gas price too low: \d+ wei, use at least tx\.gasPrice = (?<wei>\d+) wei/i,
+      ],
+      // geth and forks, hardhat
+      baseFeeWei: [
+        /maxFeePerGas: \d+,? baseFee: (?<wei>\d+)/i,
+        /(?:maxFeePerGas|gasPrice) \(\d+\) is too low for the next block, which has a baseFeePerGas of (?<wei>\d+)/i,
+      ],
+    },
   },
   {
     is: 'rate_limit',
@@ -184,19 +204,42 @@ const BOTH_NONCES = [
 const STATUSES = Object.freeze(/** @type {Record<number, RefusalClass>} */ ({ 429: 'rate_limit', 503: 'busy' }));
 
 /**
- * @param {{rpcCode: number, rpcMessage: string, status?: number}} error an error answer
+ * @typedef {{rpcCode: number, rpcMessage: string, status?: number}} ErrorAnswer
+ *
+ * @param {ErrorAnswer} error
  * @returns {RefusalClass} invalid: final, or not known
  */
-export function classOf({ rpcCode, rpcMessage, status = 200 }) {
+export function classOf(error) {
+  return refusalOf(error).is;
+}
+
+/** @param {ErrorAnswer} error @returns {Refusal} */
+export function refusalOf({ rpcCode, rpcMessage, status = 200 }) {
   // Addresses and hashes have any digits.
   const words = rpcMessage.replace(/0x[0-9a-f]+/gi, '0x');
+  const known = (/** @type {RefusalClass} */ is, /** @type {Row['states']} */ states = {}) => {
+    return { is, stated: statedIn(words, states), isUnknown: false };
+  };
   const nonces = BOTH_NONCES.map((pattern) => pattern.exec(words)?.groups).find((groups) => groups !== undefined);
-  if (nonces !== undefined) return BigInt(nonces.own) < BigInt(nonces.next) ? 'nonce_low' : 'nonce_high';
-  if (STATUSES[status] !== undefined) return STATUSES[status];
-  if (/\breverted?\b/i.test(words)) return 'invalid';
+  if (nonces !== undefined) return known(BigInt(nonces.own) < BigInt(nonces.next) ? 'nonce_low' : 'nonce_high');
+  if (STATUSES[status] !== undefined) return known(STATUSES[status]);
+  if (/\breverted?\b/i.test(words)) return known('invalid');
   const isFor = (/** @type {Row} */ { code = rpcCode }) => code === rpcCode;
   const row = ROWS.find((one) => isFor(one) && one.words.some((pattern) => pattern.test(words)));
-  return row?.is ?? CODES[rpcCode] ?? 'invalid';
+  if (row !== undefined) return known(row.is, row.states);
+  const is = CODES[rpcCode];
+  return is === undefined ? { is: 'invalid', stated: {}, isUnknown: true } : known(is);
+}
+
+/** @param {string} words @param {NonNullable<Row['states']>} states @returns {StatedPrice} */
+function statedIn(words, states) {
+  /** @type {StatedPrice} */
+  const stated = {};
+  for (const [name, patterns] of Object.entries(states)) {
+    const wei = patterns.map((pattern) => pattern.exec(words)?.groups?.wei).find((digits) => digits !== undefined);
+    if (wei !== undefined) stated[/** @type {keyof StatedPrice} */ (name)] = BigInt(wei);
+  }
+  return stated;
 }
 
 /** The failure code of an operation whose submission was refused. Stable: run files have it. */

@@ -13,6 +13,7 @@ import {
   resultOf,
   transactionOf,
 } from './answers.js';
+import { gwei, maxPriceWei } from './fees.js';
 import { isFunder } from './keys.js';
 import { classOf } from './refusals.js';
 import { retryAfterMs } from './retries.js';
@@ -20,7 +21,7 @@ import { NOT_ARRIVED, isNonceUsed, submit } from './submit.js';
 import { partOf } from '../text.js';
 
 /**
- * @import { ChainReceipt, Order, Purpose, RefusalClass, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
+ * @import { ChainReceipt, Fee, Order, Purpose, RefusalClass, Rpc, Sender, StatedPrice, Wallet } from '../contracts/chain.d.ts'
  * @import { Submission } from './submit.js'
  */
 
@@ -37,6 +38,10 @@ const RETRY_MS = 30_000;
  * the block, so it does not know at first that the block funded the wallet.
  */
 const POOL_LAG_MS = 5000;
+
+/** So long a transaction is looked for that was refused although the node may have it. */
+const ARRIVAL_MS = 5000;
+const ARRIVAL_PAUSE_MS = 500;
 
 /** After this time without a receipt the pool may have dropped the transaction. */
 const LOST_AFTER_MS = 3000;
@@ -65,12 +70,21 @@ export async function revertReason(rpc, hash, purpose) {
 
 /** The nonce is taken by a transaction of another sender, or by an earlier one of ours that is stuck. */
 export class NonceTakenError extends UnavailableError {
-  /** @param {Wallet} wallet @param {number} nonce @param {string} hash of our transaction @param {string} why */
-  constructor(wallet, nonce, hash, why) {
+  /** @param {Wallet} wallet @param {number} nonce @param {readonly string[]} hashes of our transactions @param {string} why */
+  constructor(wallet, nonce, hashes, why) {
     super(`${nameOf(wallet)}: the node does not take nonce ${nonce}: ${why}`);
     this.wallet = wallet;
     this.nonce = nonce;
-    this.hash = hash;
+    this.hashes = hashes;
+  }
+}
+
+/** The node takes no transaction at the price that the sender may offer. */
+export class PriceRefusedError extends UnavailableError {
+  /** @param {Wallet} wallet @param {string} words @param {boolean} isRaised what is sent next offers more */
+  constructor(wallet, words, isRaised) {
+    super(`the node refuses the price of a transaction of ${nameOf(wallet)}: ${words}`);
+    this.isRaised = isRaised;
   }
 }
 
@@ -89,15 +103,28 @@ export async function sendAll(sender, orders, onProgress) {
     const next = orders.slice(at, at + WAVE);
     const priceWei = sender.fees.worstPriceWei();
     const wave = costs === undefined ? next : next.slice(0, await costs.reserve(next, priceWei));
-    const sent = await Promise.all(wave.map((order) => send(sender, order)));
+    const sent = await Promise.all(wave.map((order) => send(sender, order, priceWei)));
     const mined = await waitForReceipts(sender, sent, (done) => onProgress?.(at + done));
-    costs?.spend(wave, mined, priceWei);
+    for (const [i, { order, reservedWei }] of sent.entries()) costs?.spend(order, mined[i], reservedWei);
     receipts.push(...mined);
   }
   return receipts;
 }
 
-/** @typedef {{raw: string, hash: string, wallet: Wallet, nonce: number}} Sent */
+/**
+ * A transaction on its way, with the hashes of all that were signed for its nonce: the receipt of any completes it.
+ *
+ * @typedef {object} Sent
+ * @property {Order} order
+ * @property {Wallet} wallet
+ * @property {number} nonce
+ * @property {string} raw the latest
+ * @property {string} hash the latest
+ * @property {string[]} hashes
+ * @property {Fee} fee the latest
+ * @property {bigint} reservedWei per gas
+ * @property {(() => void) | undefined} onRefused
+ */
 
 /**
  * The submission of such a transaction. Its receipt is waited for afterwards.
@@ -107,6 +134,10 @@ class OrderSubmission {
   isUnsure = false;
   /** Whether each answer so far was one of a node that has not taken this transaction. */
   isRefused = true;
+  /** Why no higher price is offered. */
+  priceLimit = '';
+  /** Whether transactions to come offer more. */
+  isRaised = false;
   /** Until then the endpoint wants no request (Retry-After). */
   #untilUs = 0;
   #endUs;
@@ -151,13 +182,26 @@ class OrderSubmission {
     return this.#sender.clock.sleep(ms, this.#sender.signal);
   }
 
-  raise() {
-    return false;
+  /** @param {StatedPrice} stated */
+  async raise(stated) {
+    const { fees, notice } = this.#sender;
+    const before = fees.worstPriceWei();
+    const why = fees.raiseOffer(this.#sent.fee, stated);
+    this.isRaised = why === null;
+    const fee = why === null ? fees.raise(this.#sent.fee) : null;
+    if (fee === null) {
+      this.priceLimit = why ?? 'the limit of the offer is reached';
+      return false;
+    }
+    if (fees.worstPriceWei() > before)
+      notice?.(`the node takes no lower price: ${offerText(fees.current())} is offered from now on`);
+    await reserveMore(this.#sender, this.#sent, fee);
+    sign(this.#sender, this.#sent, fee);
+    return true;
   }
 
-  async find() {
-    const known = ask(this.#sender.rpc, transactionOf(this.#sent.hash), 'setup');
-    return (await known.catch(() => null)) !== null;
+  find() {
+    return isKnown(this.#sender.rpc, this.#sent);
   }
 
   /** @param {RefusalClass} refusal @param {number} refusedAtUs */
@@ -166,25 +210,73 @@ class OrderSubmission {
   }
 }
 
-/** @param {Sender} sender @param {Order} order @returns {Promise<Sent>} */
-async function send(sender, order) {
+/** @param {Sender} sender @param {Sent} sent @param {Fee} fee */
+function sign(sender, sent, fee) {
+  const { order, nonce } = sent;
   const { wallet, ...call } = order;
-  const { clock, random = Math.random, signer, fees, chainId } = sender;
+  const { raw, hash } = wallet.signOnce({ chainId: sender.chainId, nonce, fee, call }, sender.signer);
+  const replaces = sent.hashes;
+  Object.assign(sent, { raw, hash, fee, hashes: [...replaces, hash] });
+  sent.onRefused = sender.onSigned?.({ hash, nonce, replaces }, order, maxPriceWei(fee));
+}
+
+/** @param {Sender} sender @param {Sent} sent @param {Fee} fee of what replaces it @throws {RefusedError} --max-spend does not allow it */
+async function reserveMore({ costs }, sent, fee) {
+  const moreWei = maxPriceWei(fee) - sent.reservedWei;
+  if (moreWei <= 0n) return;
+  await costs?.reserve([sent.order], moreWei);
+  sent.reservedWei += moreWei;
+}
+
+/** @param {Sender} sender @param {Order} order @param {bigint} reservedWei per gas @returns {Promise<Sent>} */
+async function send(sender, order, reservedWei) {
+  const { clock, random = Math.random, fees } = sender;
+  const { wallet } = order;
   const nonce = wallet.nonce;
   wallet.nonce += 1;
-  const sent = { ...wallet.signOnce({ chainId, nonce, fee: fees.current(), call }, signer), wallet, nonce };
-  const onRefused = sender.onSigned?.(sent, order, fees.worstPriceWei());
+  const unsigned = { raw: '', hash: '', hashes: [], fee: fees.current(), onRefused: undefined };
+  /** @type {Sent} */
+  const sent = { order, wallet, nonce, reservedWei, ...unsigned };
+  sign(sender, sent, sent.fee);
   const submission = new OrderSubmission(sender, sent);
   try {
     await submit(submission, { clock, random });
     return sent;
   } catch (error) {
-    if (onRefused && submission.isRefused && (await isUnknown(sender.rpc, sent.hash))) onRefused();
     const refusal = error instanceof RpcError ? classOf(error) : null;
-    if (refusal === 'funds') throw fundsRefused(wallet, /** @type {RpcError} */ (error));
+    if (!submission.isRefused && (await arrives(sender, sent))) return sent;
+    if (submission.isRefused && (await isUnknown(sender.rpc, sent.hash))) sent.onRefused?.();
+    if (!(error instanceof RpcError)) throw error;
+    if (refusal === 'funds') throw fundsRefused(wallet, error);
+    if (refusal === 'price') {
+      const { priceLimit, isRaised } = submission;
+      throw new PriceRefusedError(wallet, [error.rpcMessage, priceLimit].filter(Boolean).join('; '), isRaised);
+    }
     if (!isNonceUsed(refusal)) throw error;
-    throw new NonceTakenError(wallet, nonce, sent.hash, /** @type {RpcError} */ (error).rpcMessage);
+    throw new NonceTakenError(wallet, nonce, sent.hashes, error.rpcMessage);
   }
+}
+
+/** Whether the node has any transaction of that nonce which is ours. @param {Rpc} rpc @param {Pick<Sent, 'hashes'>} sent */
+async function isKnown(rpc, { hashes }) {
+  const known = await Promise.all(hashes.map((hash) => gather(rpc, transactionOf(hash), 'setup').catch(() => null)));
+  return known.some((transaction) => transaction !== null);
+}
+
+/** A gateway may have passed on what it refuses: it is looked for until blocks would have it. @param {Sender} sender @param {Sent} sent */
+async function arrives({ rpc, clock, signal }, sent) {
+  const endUs = clock.nowUs() + ARRIVAL_MS * 1000;
+  for (;;) {
+    if (await isKnown(rpc, sent)) return true;
+    if (signal.aborted || clock.nowUs() > endUs) return false;
+    await clock.sleep(ARRIVAL_PAUSE_MS, signal);
+  }
+}
+
+/** @param {Fee} fee */
+function offerText({ gasPriceWei, maxFeePerGasWei = 0n, maxPriorityFeePerGasWei = 0n }) {
+  if (gasPriceWei !== undefined) return `a gas price of ${gwei(gasPriceWei)}`;
+  return `a tip of ${gwei(maxPriorityFeePerGasWei)}, and ${gwei(maxFeePerGasWei)} in all,`;
 }
 
 /** Whether the node says that it has no such transaction. @param {Rpc} rpc @param {string} hash */
@@ -211,16 +303,16 @@ function fundsRefused(wallet, { rpcMessage }) {
 async function waitForReceipts(sender, sent, onProgress) {
   const { rpc, clock, signal, timeoutMs } = sender;
   const deadlineUs = clock.nowUs() + timeoutMs * 1000;
-  /** @type {Map<string, ChainReceipt>} */
+  /** @type {Map<Sent, ChainReceipt>} */
   const receipts = new Map();
-  /** @type {Set<string>} */
+  /** @type {Set<Sent>} */
   const refused = new Set();
   let pauseMs = 20;
   let checkedAtUs = clock.nowUs();
   for (;;) {
     if (signal.aborted) throw new InterruptedError('interrupted during set-up');
-    const missing = sent.filter(({ hash }) => !receipts.has(hash));
-    for (const receipt of await minedOf(rpc, missing)) receipts.set(receipt.hash, withoutLogs(receipt));
+    const missing = sent.filter((one) => !receipts.has(one));
+    for (const [one, receipt] of await minedOf(rpc, missing)) receipts.set(one, withoutLogs(receipt));
     onProgress(receipts.size);
     if (receipts.size === sent.length) break;
     if (clock.nowUs() > deadlineUs) {
@@ -236,7 +328,7 @@ async function waitForReceipts(sender, sent, onProgress) {
     await clock.sleep(pauseMs, signal);
     pauseMs = Math.min(pauseMs * 1.5, 500);
   }
-  return sent.map(({ hash }) => /** @type {ChainReceipt} */ (receipts.get(hash)));
+  return sent.map((one) => /** @type {ChainReceipt} */ (receipts.get(one)));
 }
 
 /**
@@ -244,7 +336,7 @@ async function waitForReceipts(sender, sent, onProgress) {
  * up a transaction that is not mined.
  * @param {Rpc} rpc
  * @param {Sent[]} missing
- * @returns {Promise<ChainReceipt[]>}
+ * @returns {Promise<Array<[Sent, ChainReceipt]>>}
  */
 async function minedOf(rpc, missing) {
   const wallets = [...new Set(missing.map(({ wallet }) => wallet))];
@@ -258,10 +350,15 @@ async function minedOf(rpc, missing) {
   const [head, ...found] = await Promise.all([
     mined.length === 0 ? 0 : ask(rpc, HEAD, 'setup'),
     // AvalancheGo answers with an error until a transaction is accepted.
-    ...mined.map(({ hash }) => nullIfRefused(gather(rpc, receiptOf(hash), 'setup'))),
+    ...mined.map(({ hashes }) => {
+      return Promise.all(hashes.map((hash) => nullIfRefused(gather(rpc, receiptOf(hash), 'setup'))));
+    }),
   ]);
-  // Some nodes give receipts before the block is sealed.
-  return found.flatMap((receipt) => (receipt !== null && receipt.blockNumber <= head ? [receipt] : []));
+  return mined.flatMap((one, i) => {
+    // Some nodes give receipts before the block is sealed.
+    const receipt = found[i].find((of) => of !== null && of.blockNumber <= head);
+    return receipt ? [/** @type {[Sent, ChainReceipt]} */ ([one, receipt])] : [];
+  });
 }
 
 /** Logs and blooms of 100,000 receipts would take hundreds of megabytes. @param {ChainReceipt} receipt @returns {ChainReceipt} */
@@ -274,18 +371,19 @@ function withoutLogs(receipt) {
  * gets into a block.
  * @param {Rpc} rpc
  * @param {Sent[]} missing
- * @param {Set<string> | null} refused hashes whose nonce was used at the last look; null: this is the last look
+ * @param {Set<Sent> | null} refused those whose nonce was used at the last look; null: this is the last look
  * @throws {NonceTakenError}
  */
 async function resendLost(rpc, missing, refused) {
   await Promise.all(
-    missing.map(async ({ raw, hash, wallet, nonce }) => {
+    missing.map(async (one) => {
+      const { raw, hash, hashes, wallet, nonce } = one;
       if (!(await isUnknown(rpc, hash))) return;
       const error = await rpc.call('eth_sendRawTransaction', [raw], 'setup').catch((thrown) => thrown);
       if (!(error instanceof RpcError) || classOf(error) !== 'nonce_low') return;
       // It may be ours: an endpoint that lags does not know it yet, nor does AvalancheGo until its block is accepted.
-      if (refused === null || refused.has(hash)) throw new NonceTakenError(wallet, nonce, hash, error.rpcMessage);
-      refused.add(hash);
+      if (refused === null || refused.has(one)) throw new NonceTakenError(wallet, nonce, hashes, error.rpcMessage);
+      refused.add(one);
     }),
   );
 }

@@ -1,5 +1,5 @@
 import { ProtocolError, RpcError, TransportError } from '../errors.js';
-import { PASSING, classOf } from './refusals.js';
+import { PASSING, refusalOf } from './refusals.js';
 import { backOffMs, isLimit, isLost } from './retries.js';
 
 /**
@@ -7,7 +7,7 @@ import { backOffMs, isLimit, isLost } from './retries.js';
  * again: the hash identifies the transaction, and a chain includes it only once. Set-up, refills and load send this way.
  *
  * @import { Clock } from '../contracts/load.d.ts'
- * @import { RefusalClass } from '../contracts/chain.d.ts'
+ * @import { RefusalClass, StatedPrice } from '../contracts/chain.d.ts'
  *
  * @typedef {object} Submission a transaction on its way, and what its sender allows
  * @property {boolean} isUnsure the node may have it, or another one with its nonce, although it refuses it
@@ -18,7 +18,7 @@ import { backOffMs, isLimit, isLost } from './retries.js';
  * @property {(answer: unknown) => void} accept throws unless the node has taken this transaction
  * @property {(error: unknown) => void} noteError
  * @property {(ms: number, why: 'limitedMs' | 'unansweredMs') => Promise<unknown>} pause
- * @property {() => boolean} raise offers more for its gas; false: it cannot
+ * @property {(stated: StatedPrice) => boolean | Promise<boolean>} raise offers more for its gas; false: it cannot
  * @property {() => Promise<boolean>} find whether the node has it
  * @property {(refusal: RefusalClass, refusedAtUs: number) => boolean} mayPass whether time may mend a refusal that is final otherwise
  */
@@ -29,8 +29,11 @@ const MAX_LOOKUPS = 5;
 /** Refusals that the node makes before it looks at the transaction, or at the first sending of one. @type {ReadonlySet<RefusalClass>} */
 export const NOT_ARRIVED = new Set(/** @type {const} */ (['rate_limit', 'starting', 'funds', 'price', 'pool_full']));
 
-/** Fee increases after "underpriced" before the submission fails. */
-const MAX_RAISES = 5;
+/** Offers of one submission after refusals for the price: all steps that fees allow, and one that other submissions have made. */
+const MAX_RAISES = 8;
+
+/** A refusal that no row of the table knows is tried again so often, and so much later. */
+const UNKNOWN = Object.freeze({ tries: 2, pauseMs: 250 });
 
 /** The node refuses the nonce: of this transaction, or of another one. @param {RefusalClass | null} refusal */
 export function isNonceUsed(refusal) {
@@ -48,6 +51,7 @@ export async function submit(submission, { clock, random }) {
   let refusedAtUs = Infinity;
   let raises = 0;
   let isRaised = false;
+  let unknowns = 0;
   for (let tries = 0; ; tries += 1) {
     const waitMs = submission.waitMs();
     if (waitMs > 0) await submission.pause(waitMs, 'limitedMs');
@@ -55,7 +59,8 @@ export async function submit(submission, { clock, random }) {
     try {
       return submission.accept(await submission.send(tries, isRaised));
     } catch (error) {
-      const refusal = error instanceof RpcError ? classOf(error) : null;
+      const answer = error instanceof RpcError ? refusalOf(error) : null;
+      const refusal = answer?.is ?? null;
       if (refusal === 'known' || submission.isOver) return;
       submission.noteError(error);
       isRaised = false;
@@ -66,7 +71,8 @@ export async function submit(submission, { clock, random }) {
         hasPaused = true;
         return submission.pause(pauseMs, isLimit(error) ? 'limitedMs' : 'unansweredMs');
       };
-      if (refusal === 'price' && (raises += 1) <= MAX_RAISES && submission.raise()) isRaised = true;
+      if (answer?.is === 'price' && (raises += 1) <= MAX_RAISES && (await submission.raise(answer.stated)))
+        isRaised = true;
       else if (isLate || !isTransient(error, refusal)) {
         // The chain decides: the words may be those of a node that has the transaction.
         const mayHaveArrived = refusal === null ? isLate : submission.isUnsure || !NOT_ARRIVED.has(refusal);
@@ -76,7 +82,11 @@ export async function submit(submission, { clock, random }) {
         }
         refusedAtUs = Math.min(refusedAtUs, clock.nowUs());
         const isUsed = isNonceUsed(refusal);
-        const mayPass = isUsed ? submission.isUnsure : refusal !== null && submission.mayPass(refusal, refusedAtUs);
+        const isUnclear = answer?.isUnknown === true && (unknowns += 1) <= UNKNOWN.tries;
+        if (isUnclear) await submission.pause(UNKNOWN.pauseMs, 'unansweredMs');
+        const mayPass = isUsed
+          ? submission.isUnsure
+          : isUnclear || (refusal !== null && submission.mayPass(refusal, refusedAtUs));
         if (isLate || !mayPass || (isUsed && (failedLookups += 1) > MAX_LOOKUPS)) throw error;
       }
       submission.isUnsure ||= !(error instanceof TransportError && error.code === 'transport_refused');

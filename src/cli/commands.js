@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fundOnDevChain, isFree, startDevChain } from '../chain/devchain.js';
-import { ether, pay, reclaim, settleWallets, shortfalls } from '../chain/funding.js';
+import { ether, payMissing, reclaim, settleWallets, shortfalls } from '../chain/funding.js';
 import { DEFAULT_HD_PATH } from '../chain/keys.js';
 import { createRpc, displayUrl } from '../chain/rpc.js';
 import { waitForEndpoints } from '../chain/wait-for.js';
@@ -134,27 +134,31 @@ export const commands = {
       if (workload.kind === 'call')
         throw new UsageError(`--workload ${settings.workload} sends no transactions: there is nothing to fund`);
       const gas = await gasOnChain(sender.rpc, present(funder), workload.gas);
-      const estimateWei = walletNeedWei({ ...config.load, fundAmountWei }, gas, sender.fees, chain);
-      // The fee may rise before the load, which asks again what it needs.
-      const needWei = fundAmountWei ?? FUND_MARGIN * estimateWei;
-      const words = fundAmountWei === null ? ' (twice the estimated need)' : '';
-      const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
       const notice = (/** @type {string} */ line) => say(config.outputs, line);
-      const payments = await paymentsOf(present(funder), sender, wallets, missing, notice);
-      const about = { chain, fees: sender.fees, wallets: missing.length, payments };
-      const foreseen = estimatePayments({ capWei: maxSpendWei, ...about });
-      if (foreseen !== null) say(config.outputs, foreseen);
-      const { paidWei, transactions } = await accounted(config.outputs, wallets.length, 'topped up', async (onDone) => {
-        if (payments === null) return { paidWei: 0n, transactions: 0 };
-        return pay(sender, payments, (paid) => {
-          const done = Math.min(paid, missing.length);
+      const words = fundAmountWei === null ? ' (twice the estimated need)' : '';
+      let [needWei, wanting] = [0n, 0];
+      const plan = async () => {
+        const estimateWei = walletNeedWei({ ...config.load, fundAmountWei }, gas, sender.fees, chain);
+        // The fee may rise before the load, which asks again what it needs.
+        needWei = fundAmountWei ?? FUND_MARGIN * estimateWei;
+        const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
+        wanting = Math.max(wanting, missing.length);
+        const payments = await paymentsOf(present(funder), sender, wallets, missing, notice);
+        const about = { chain, fees: sender.fees, wallets: missing.length, payments };
+        const foreseen = estimatePayments({ capWei: maxSpendWei, ...about });
+        if (foreseen !== null) say(config.outputs, foreseen);
+        return payments;
+      };
+      const { paidWei, transactions } = await accounted(config.outputs, wallets.length, 'topped up', (onDone) =>
+        payMissing(sender, plan, (paid) => {
+          const done = Math.min(paid, wanting);
           onDone(done);
-          context.onProgress('funding wallets', done, missing.length);
-        });
-      });
+          context.onProgress('funding wallets', done, wanting);
+        }),
+      );
       say(
         config.outputs,
-        `${partOf(missing.length, wallets.length, 'wallet')} topped up to ${ether(needWei)}${words}: ${ether(paidWei)} in ${counted(transactions, 'transaction')}`,
+        `${partOf(wanting, wallets.length, 'wallet')} topped up to ${ether(needWei)}${words}: ${ether(paidWei)} in ${counted(transactions, 'transaction')}`,
       );
     }),
 
@@ -289,7 +293,9 @@ async function connected(config, context, action) {
       await waitForEndpoints(config.chain, { ...open, ...wait });
       const { chain, source } = await readChainAndKeys(config.chain, hdPath, { ...open, given });
       const { txTimeoutMs: timeoutMs } = asked;
-      const sender = await openSender(config.wallets, { clock, random, stop, timeoutMs }, network.rpc, chain);
+      const priced = { ...config.wallets, isGuarded: config.chain.allowChain !== null };
+      const own = { clock, random, stop, timeoutMs, notice: wait.notice };
+      const sender = await openSender(priced, own, network.rpc, chain);
       const wallets = await deriveWallets(source, slices, stop.drain, onProgress);
       onProgress('reading wallets', 0, wallets.length);
       await action({ wallets, funder: given.funder, sender, chain });

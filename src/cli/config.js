@@ -392,7 +392,7 @@ const HINTS = Object.freeze([
   [/^eth-amount(-in-wei)?$/, 'the balance that each wallet needs is --fund-amount AMOUNT'],
   [/^timeout$/, 'time limits are --tx-timeout and --request-timeout'],
   [/^verbosity$/, 'the level of messages is --log-level LEVEL'],
-  [/^(priority|with)-gas-price$/, 'fees are --max-fee PRICE, or --gas-price PRICE'],
+  [/^with-gas-price$/, 'fees are --max-fee PRICE, --tip PRICE, or --gas-price PRICE'],
   [/^threshold$/, "conditions of a search are --until, such as 'p99<2s'"],
   // The value of an option that has none here, such as -q 100.
   [/^\d/, 'the number of wallets is -t N, operations per second are --rate N'],

@@ -121,6 +121,8 @@ export type WalletConfig = {
   to: string | null;
   legacy: boolean;
   gasPriceWei: bigint | null;
+  /** priority fee per gas; null: what the node suggests */
+  tipWei: bigint | null;
   maxFeeWei: bigint | null;
 };
 
@@ -306,10 +308,14 @@ export type Fee = {
 
 export type Fees = {
   mode: 'eip1559' | 'legacy';
+  /** the chain takes transactions without a fee, and none is offered */
+  isFree: boolean;
   current: () => Fee;
   /** whether an earlier offer may still be made */
   holds: (offer: Fee) => boolean;
-  /** fee of a replacement; null above --max-fee */
+  /** raises the offers to come after a refusal for the price; null: they are higher than the refused one now; otherwise why not */
+  raiseOffer: (refused: Fee, stated: StatedPrice) => string | null;
+  /** fee of a replacement; null above the limit of what is offered */
   raise: (offer: Fee) => Fee | null;
   /** whether the offer is below the base fee of the newest block */
   isTooLow: (offer: Fee) => boolean;
@@ -334,7 +340,18 @@ export type FeeState = {
   legacy: boolean;
   maxFeeWei: bigint | null;
   blobs?: BlobFeeState | null;
+  /** absent: no limit but maxFeeWei */
+  offer?: OfferLimits;
 };
+
+/** fixedBy: the option that forbids to raise the offer; mostWei: highest offer without a --max-fee; leastWei: lowest one, as refusals have taught; raises: those so far without a stated minimum */
+export type OfferLimits = { fixedBy: string | null; mostWei: bigint | null; leastWei: bigint; raises: number };
+
+/** A minimum in a refusal, per gas. */
+export type StatedPrice = { tipWei?: bigint; priceWei?: bigint; baseFeeWei?: bigint };
+
+/** The meaning of an error answer to a submission. isUnknown: no words of the table, and no code */
+export type Refusal = { is: RefusalClass; stated: StatedPrice; isUnknown: boolean };
 
 /** updateFraction: of excess blob gas, by which the price grows e-fold (EIP-4844) */
 export type BlobFeeState = { excessBlobGas: number; updateFraction: number };
@@ -369,8 +386,13 @@ export type Sender = {
   timeoutMs: number;
   signal: AbortSignal;
   costs?: Costs;
-  /** a transaction is about to be sent; what it returns is called if the node has refused it and does not know it */
-  onSigned?: (transaction: { hash: string; nonce: number }, order: Order, priceWei: bigint) => () => void;
+  notice?: (line: string) => void;
+  /** a transaction is about to be sent, perhaps in place of another one; what it returns is called if the node has refused it and does not know it */
+  onSigned?: (
+    transaction: { hash: string; nonce: number; replaces: readonly string[] },
+    order: Order,
+    priceWei: bigint,
+  ) => () => void;
 };
 
 /** A transaction with its wallet's next nonce. */
@@ -380,7 +402,8 @@ export type Order = Call & { wallet: Wallet };
 export type Costs = {
   /** how many of the orders, from the first on, may be sent now */
   reserve: (orders: Order[], priceWei: bigint) => number | Promise<number>;
-  spend: (orders: Order[], receipts: ChainReceipt[], priceWei: bigint) => void;
+  /** offeredWei: what was reserved for it per gas */
+  spend: (order: Order, receipt: ChainReceipt, offeredWei: bigint) => void;
 };
 
 // transport

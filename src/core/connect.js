@@ -191,22 +191,24 @@ export async function readChainAndKeys({ sendRpc, ...allowed }, hdPath, { given,
 
 /**
  * What signs and sends the transactions of the set-up.
- * @param {Pick<WalletConfig, 'legacy' | 'gasPriceWei' | 'maxFeeWei' | 'maxSpendWei'>} wallets
- * @param {Pick<RunContext, 'clock' | 'random' | 'stop'> & {timeoutMs: number}} context
+ * @param {Pick<WalletConfig, 'legacy' | 'gasPriceWei' | 'tipWei' | 'maxFeeWei' | 'maxSpendWei'> & {isGuarded: boolean}} wallets
+ *   isGuarded: fees are real money (--allow-chain)
+ * @param {Pick<RunContext, 'clock' | 'random' | 'stop'> & {timeoutMs: number, notice: (line: string) => void}} context
  * @param {Rpc} rpc
  * @param {ChainInfo} chain
  * @param {SetUpCosts} [costs]
  */
 export async function openSender(
   wallets,
-  { clock, random, stop, timeoutMs },
+  { clock, random, stop, timeoutMs, notice },
   rpc,
   { chainId, baseFeeWei, blockGasLimit },
   costs = new SetUpCosts(wallets.maxSpendWei),
 ) {
   const fees = await readFees(rpc, baseFeeWei, wallets);
+  if (fees.isFree) notice('gas is free on this chain (base fee 0, suggested price 0): no fee is offered');
   const signer = await createSigner();
-  return { rpc, clock, random, fees, signer, chainId, blockGasLimit, timeoutMs, signal: stop.drain, costs };
+  return { rpc, clock, random, fees, signer, chainId, blockGasLimit, timeoutMs, signal: stop.drain, costs, notice };
 }
 
 /**

@@ -313,16 +313,13 @@ export class SetUpCosts {
 
   /**
    * What receipts do not state counts as it was offered.
-   * @param {Array<{gasLimit: bigint}>} orders
-   * @param {ChainReceipt[]} receipts of the orders
+   * @param {{gasLimit: bigint}} order
+   * @param {ChainReceipt} receipt
    * @param {bigint} offeredWei price per gas
    */
-  spend(orders, receipts, offeredWei) {
-    for (const [i, { gasUsed, priceWei, dataFeeWei }] of receipts.entries()) {
-      const { gasLimit } = orders[i];
-      this.openWei -= gasLimit * offeredWei;
-      this.spentWei += BigInt(gasUsed ?? gasLimit) * (priceWei ?? offeredWei) + dataFeeWei;
-    }
+  spend({ gasLimit }, { gasUsed, priceWei, dataFeeWei }, offeredWei) {
+    this.openWei -= gasLimit * offeredWei;
+    this.spentWei += BigInt(gasUsed ?? gasLimit) * (priceWei ?? offeredWei) + dataFeeWei;
   }
 }
 

@@ -9,7 +9,7 @@ import {
   listWallets,
   minedSince,
   mineQueued,
-  pay,
+  payMissing,
   planPayments,
   readPool,
   settleFunder,
@@ -122,7 +122,7 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
   const { clock, random, check, onProgress, stop, log } = context;
   const { load, network, wallets: slice } = asked;
   const { threads } = load;
-  const { offset, hdPath, fundAmountWei, maxSpendWei } = slice;
+  const { offset, hdPath } = slice;
   const startS = Math.floor(clock.wallMs() / 1000);
   const { rpc, rpcs } = endpoints;
   const { chain, source } = await readChainAndKeys(asked.chain, hdPath, { given, urls, endpoints, clock });
@@ -133,7 +133,9 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
   const inclusion = await chooseInclusion(network.inclusion, rpcs, { clock, random, signal: stop.drain });
   const warning = warningOf(inclusion.name, rpcs, network.connections, threads * load.inFlight);
   if (warning !== null) log.warn(warning);
-  const sender = await openSender(slice, { clock, random, stop, timeoutMs: network.txTimeoutMs }, rpc, chain, costs);
+  const priced = { ...slice, isGuarded: asked.chain.allowChain !== null };
+  const own = { clock, random, stop, timeoutMs: network.txTimeoutMs, notice };
+  const sender = await openSender(priced, own, rpc, chain, costs);
   const { fees } = sender;
   try {
     if (isEmbedded) {
@@ -144,15 +146,56 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
         `embedded chain started and its ${counted(wallets.length, 'wallet')} funded; to share one between instances: stress node -t ${last + 1}, then stress --rpc URL`,
       );
     }
-    const { index, instances } = asked.instance;
     await refuseLargeOperations(rpc, wallets[0], workload.gas, chain);
     const gas = await withBlobs(rpc, fees, await gasOnChain(rpc, given.funder ?? wallets[0], workload.gas));
     await check({ chain, wallets, source, gasPerOperation: workload.gas.likely.perOperation });
     await workload.check?.(wallets);
+    const known = { given, wallets, sender, chain, isEmbedded, workload: { ...workload, gas }, notice };
+    const refill = await fundWallets(asked, known, onProgress, log);
+    if (!isEmbedded) await mineQueued(sender, wallets, notice);
+    await workload.prepare({ wallets, sender, chain, onProgress });
+    // The price that the node takes is known now.
+    return { chain, wallets, sender, costs, inclusion, startS, refill: refill && { ...refill, fees: fees.state() } };
+  } catch (error) {
+    if (!(error instanceof NonceTakenError)) throw error;
+    const { wallet, nonce, hashes, message: words } = error;
+    throw await foreignSenderOf(sender, { used: [wallet], nonce, hashes, words }, startS);
+  }
+}
+
+/**
+ * @typedef {object} Fundable
+ * @property {GivenKeys} given
+ * @property {Wallet[]} wallets
+ * @property {Sender} sender
+ * @property {ChainInfo} chain
+ * @property {boolean} isEmbedded
+ * @property {TransactionWorkload} workload with the gas that this chain charges
+ * @property {(line: string) => void} notice
+ */
+
+/**
+ * Each wallet gets what the load needs, at the price that the node takes.
+ * @param {Asked} asked
+ * @param {Fundable} known
+ * @param {RunContext['onProgress']} onProgress
+ * @param {RunContext['log']} log
+ * @returns {Promise<RefillPlan | null>}
+ */
+async function fundWallets(asked, known, onProgress, log) {
+  const { load } = asked;
+  const { given, wallets, sender, chain, isEmbedded, workload, notice } = known;
+  const { fundAmountWei, maxSpendWei } = asked.wallets;
+  const { fees, rpc } = sender;
+  const { gas } = workload;
+  const { threads } = load;
+  const planned = { ...load, maxSpendWei, ratePerSecond: rateOf(load, workload) };
+  /** @type {RefillPlan | null} */
+  let refill = null;
+  let wanting = 0;
+  const plan = async () => {
     const needWei = walletNeedWei({ ...load, fundAmountWei }, gas, fees, chain);
-    const planned = { ...load, maxSpendWei, ratePerSecond: rateOf(load, workload) };
-    const known = { funder: given.funder, wallets, sender, gas, chain, notice };
-    const refill = await planRefills(asked, needWei, planned, known);
+    refill = await planRefills(asked, needWei, planned, { funder: given.funder, wallets, sender, gas, chain, notice });
     onProgress('reading wallets until none has a pending transaction', 0, threads);
     const states = await settleWallets(sender, wallets);
     let missing = shortfalls(wallets, states, needWei, isEmbedded ? null : await readPool(rpc, wallets));
@@ -162,30 +205,26 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
       notice(`${partOf(missing.length, threads, 'test wallet')} had too little: this anvil has set their balances`);
       missing = [];
     }
-    if (missing.length > 0 && given.funder === null) {
-      const ofAll = `fund the wallets of all instances before, with 'stress fund --instances ${instances}' and the options of the run`;
-      throw fundsMissing(missing, needWei, index === null || instances === 1 ? undefined : ofAll);
-    }
+    if (missing.length > 0 && given.funder === null) throw fundsMissing(missing, needWei, remedyOf(asked.instance));
     const payments = await paymentsOf(given.funder, sender, wallets, missing, notice);
     const fundsWei = load.iterations === null ? fundsOf(states, refill?.funderWei ?? payments?.paidWei) : null;
-    const parts = { chain, isEmbedded, fees, workload: { ...workload, gas }, wallets, fundsWei, notice };
+    const parts = { chain, isEmbedded, fees, workload, wallets, fundsWei, notice };
     await estimateRunCost(planned, { ...parts, paymentGas: payments?.gas ?? 0n });
-    if (payments !== null) {
-      const paid = await pay(sender, payments, (done) =>
-        onProgress('funding wallets', Math.min(done, missing.length), missing.length),
-      );
-      log.info(
-        `${counted(missing.length, 'wallet')} funded: ${counted(paid.transactions, 'transaction')}, ${ether(paid.paidWei)}`,
-      );
-    }
-    if (!isEmbedded) await mineQueued(sender, wallets, notice);
-    await workload.prepare({ wallets, sender, chain, onProgress });
-    return { chain, wallets, sender, costs, inclusion, startS, refill };
-  } catch (error) {
-    if (!(error instanceof NonceTakenError)) throw error;
-    const { wallet, nonce, hash, message: words } = error;
-    throw await foreignSenderOf(sender, { used: [wallet], nonce, hash, words }, startS);
-  }
+    wanting = Math.max(wanting, missing.length);
+    return payments;
+  };
+  const { transactions, paidWei } = await payMissing(sender, plan, (done) =>
+    onProgress('funding wallets', Math.min(done, wanting), wanting),
+  );
+  if (transactions > 0)
+    log.info(`${counted(wanting, 'wallet')} funded: ${counted(transactions, 'transaction')}, ${ether(paidWei)}`);
+  return refill;
+}
+
+/** @param {Asked['instance']} instance @returns {string | undefined} */
+function remedyOf({ index, instances }) {
+  if (index === null || instances === 1) return undefined;
+  return `fund the wallets of all instances before, with 'stress fund --instances ${instances}' and the options of the run`;
 }
 
 /** Operations of less gas fit into a transaction of any chain. */
@@ -288,10 +327,10 @@ export function walletNeedWei({ warmupMs, durationMs, fundAmountWei, inFlight },
   return needWei > leastWei ? needWei : leastWei;
 }
 
-/** A fixed price stays as it is. @param {Pick<Fees, 'mode' | 'state'>} fees */
-function leastPriceWei({ mode, state }) {
+/** A fixed price stays as it is, and so does none. @param {Pick<Fees, 'mode' | 'isFree' | 'state'>} fees */
+function leastPriceWei({ mode, isFree, state }) {
   const { maxFeeWei } = state();
-  if (mode === 'legacy') return 0n;
+  if (mode === 'legacy' || isFree) return 0n;
   return maxFeeWei !== null && maxFeeWei < LEAST_PRICE_WEI ? maxFeeWei : LEAST_PRICE_WEI;
 }
 
@@ -322,7 +361,7 @@ function refuseOwnFunder(funder, wallets) {
  * @typedef {object} Taken nonces that others have used
  * @property {Wallet[]} used wallets
  * @property {number} nonce of the first one's transaction
- * @property {string} [hash] of our transaction with this nonce
+ * @property {readonly string[]} [hashes] of our transactions with this nonce
  * @property {string} words what was seen
  */
 
@@ -334,13 +373,13 @@ function refuseOwnFunder(funder, wallets) {
  * @param {number} startS time of day when the set-up began
  * @returns {Promise<ForeignSenderError | InterruptedError | UnavailableError>}
  */
-export async function foreignSenderOf({ rpc, clock, signal }, { used, nonce, hash, words }, startS) {
+export async function foreignSenderOf({ rpc, clock, signal }, { used, nonce, hashes = [], words }, startS) {
   const deadlineUs = clock.nowUs() + PROOF_TIMEOUT_MS * 1000;
   let before = await nextNonces(rpc, used);
   while (clock.nowUs() < deadlineUs && !signal.aborted) {
     const mined = await minedSince(rpc, used[0], nonce, startS);
     // The answer to our own was lost.
-    if (mined !== null && mined.hash === hash) break;
+    if (mined !== null && hashes.includes(mined.hash)) break;
     if (mined !== null) return foreignSender(used, mined);
     await clock.sleep(PAUSE_MS, signal);
     // An endpoint that does not answer proves nothing.

@@ -1,7 +1,7 @@
 import { WorkloadError } from '../errors.js';
 
 /**
- * @import { Fee, Fees, SignedTransaction, Signer } from '../contracts/chain.d.ts'
+ * @import { Fee, Fees, SignedTransaction, Signer, StatedPrice } from '../contracts/chain.d.ts'
  * @import { Clock, TransactionWorkload } from '../contracts/load.d.ts'
  * @import { FeeBudget } from './budget.js'
  * @import { Account } from './nonces.js'
@@ -109,6 +109,19 @@ export class Presigner {
       }
       if (clock.nowUs() >= endUs) return;
     }
+  }
+
+  /**
+   * Signs the transaction again after a refusal for its price.
+   * @param {Operation} operation
+   * @param {StatedPrice} stated
+   * @returns {string | null} why it cannot offer more
+   */
+  raiseOffer(operation, stated) {
+    const { fees } = this.#options;
+    const why = fees.raiseOffer(operation.fee ?? fees.current(), stated);
+    if (why !== null) return why;
+    return this.raise(operation) ? null : 'a higher offer is not within --max-fee and --max-spend';
   }
 
   /**

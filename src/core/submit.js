@@ -5,7 +5,7 @@ import { Queue } from './queue.js';
 import { knownOf } from './transaction-status.js';
 
 /**
- * @import { ChainReceipt, RefusalClass } from '../contracts/chain.d.ts'
+ * @import { ChainReceipt, RefusalClass, StatedPrice } from '../contracts/chain.d.ts'
  * @import { Submission } from '../chain/submit.js'
  * @import { Pauses } from '../contracts/run-file.d.ts'
  * @import { Operation, Tools } from './operation.js'
@@ -165,8 +165,12 @@ export class OperationSubmission {
     return pause(this.#tools, this.#operation, ms, why);
   }
 
-  raise() {
-    return this.#tools.presigner.raise(this.#operation);
+  /** @param {StatedPrice} stated */
+  raise(stated) {
+    const why = this.#tools.presigner.raiseOffer(this.#operation, stated);
+    const { error } = this.#operation;
+    if (why !== null && why !== '' && error !== null) error.message += `; ${why}`;
+    return why === null;
   }
 
   find() {

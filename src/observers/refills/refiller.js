@@ -159,9 +159,11 @@ export class Refiller {
         },
         spend: () => {},
       },
-      onSigned: ({ hash, nonce }, order, priceWei) => {
+      onSigned: ({ hash, nonce, replaces }, order, priceWei) => {
+        // Of what it replaces, the reservations are kept with those hashes.
+        const keptWei = replaces.reduce((sum, one) => sum + (this.#open.get(one)?.reservedWei ?? 0n), 0n);
         // The same bytes may have been sent before.
-        const reservedWei = order.gasLimit * priceWei + (this.#open.get(hash)?.reservedWei ?? 0n);
+        const reservedWei = order.gasLimit * priceWei - keptWei + (this.#open.get(hash)?.reservedWei ?? 0n);
         /** @type {Open} */
         const sent = { nonce, reservedWei, payments: paymentsIn(order), passedAtUs: null, refusedAtUs: null };
         this.#open.set(hash, sent);

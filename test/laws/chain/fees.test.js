@@ -10,7 +10,7 @@ import { fails, fakeRpc } from '../../helpers/fake-rpc.js';
  */
 
 const GWEI = 10n ** 9n;
-const AUTO = Object.freeze({ legacy: false, gasPriceWei: null, maxFeeWei: null });
+const AUTO = Object.freeze({ tipWei: null, isGuarded: false, legacy: false, gasPriceWei: null, maxFeeWei: null });
 const LEGACY = Object.freeze({ legacy: true });
 
 /** @param {bigint | null} baseFeeWei @param {bigint} tipWei @param {{legacy?: boolean, maxFeeWei?: bigint}} [more] */

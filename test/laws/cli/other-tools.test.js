@@ -63,7 +63,7 @@ const LINES = [
   ['--rpc-url localhost:8545 -t 5 --json', { rpc: [new URL('http://localhost:8545')], out: '-' }],
   [`--rpc-url ${RPC} -t 5 --private-key funder.key`, { fundFrom: 'funder.key' }],
   ['-t 5 --gas-price 2gwei --legacy', { gasPriceWei: 2_000_000_000n, legacy: true }],
-  ['-t 5 --priority-gas-price 1gwei', /--priority-gas-price: fees are --max-fee PRICE/],
+  ['-t 5 --priority-gas-price 1gwei', { tipWei: 1_000_000_000n }],
   ['--wallets 10k', { threads: 10_000 }],
   ['', {}],
 ];

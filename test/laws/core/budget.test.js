@@ -183,7 +183,7 @@ describe('SetUpCosts', () => {
     ];
     assert.equal(costs.reserve(orders, 16n), 3);
     assert.deepEqual([costs.spentWei, costs.openWei, costs.leftWei], [0n, 960n, 40n], 'all at their highest price');
-    costs.spend(orders, /** @type {any} */ (receipts), 16n);
+    for (const [i, receipt] of receipts.entries()) costs.spend(orders[i], /** @type {any} */ (receipt), 16n);
     assert.deepEqual([costs.spentWei, costs.openWei], [397n, 0n], 'the gas limit where none is stated');
     assert.equal(costs.reserve(orders, 11n), 2);
     assert.deepEqual([costs.openWei, costs.leftWei], [330n, 273n]);

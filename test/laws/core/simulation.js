@@ -141,7 +141,7 @@ export function simulate({
       if (!reverting.has(hash)) reverting.set(hash, what === 'revert');
       const transaction = { hash, from, nonce, price, isReverted: reverting.get(hash) === true, blockNumber: null };
       const lost = new TransportError('no answer', 'timeout');
-      if (what === 'refuse') throw new RpcError('eth_sendRawTransaction', -32000, 'not today');
+      if (what === 'refuse') throw new RpcError('eth_sendRawTransaction', -32000, 'intrinsic gas too low');
       if (what === 'delay') {
         clock.after(() => {
           try {

@@ -114,7 +114,12 @@ describe('nonces that the set-up did not use', () => {
     });
     const wallet = /** @type {any} */ ({ index: isFunder ? -1 : 21, address: ADDRESS, nonce: 28 });
     const { signal } = new AbortController();
-    const taken = { used: [wallet], nonce: 27, hash, words: 'the node does not take nonce 27' };
+    const taken = {
+      used: [wallet],
+      nonce: 27,
+      hashes: hash === undefined ? [] : [hash],
+      words: 'the node does not take nonce 27',
+    };
     const judging = foreignSenderOf({ rpc, clock, signal }, taken, Math.floor(clock.wallMs() / 1000));
     await clock.advance(16_000);
     return judging;

@@ -82,11 +82,11 @@ function setUp({ answers = [], earlier = [], mostRaises = Infinity, random = 0, 
     random: () => random,
     inclusion: { hasPassed: (/** @type {number} */ number) => number <= READ_BLOCK },
     presigner: {
-      raise: () => {
-        if (raises === mostRaises) return false;
+      raiseOffer: () => {
+        if (raises === mostRaises) return 'more is not allowed';
         raises += 1;
         offer();
-        return true;
+        return null;
       },
     },
   });
@@ -140,7 +140,7 @@ describe('submit()', () => {
     ['a refused connection sent nothing', { answers: [refused(), LOW, LOW] }, { ...ASKED, end: LOW }],
     ['an unknown transaction', { answers: [noAnswer(), ...many(LOW)] }, { end: LOW, sent: 7, lookups: 6, repeated: 6 }],
     ['a fee is raised', { answers: [UNDERPRICED, LOW], inPool: true }, { sent: 2, lookups: 2, replaced: 1 }],
-    ['raised five times at most', { answers: many(UNDERPRICED) }, { ...GIVEN_UP, sent: 6, lookups: 6, replaced: 5 }],
+    ['raised eight times at most', { answers: many(UNDERPRICED) }, { ...GIVEN_UP, sent: 9, lookups: 9, replaced: 8 }],
     ['to the limit', { answers: many(UNDERPRICED), mostRaises: 1 }, { ...GIVEN_UP, sent: 2, lookups: 2, replaced: 1 }],
   ];
   for (const [name, { inPool, mined, ...given }, expected] of table)
@@ -202,7 +202,7 @@ describe('submit(): repeated or not', () => {
     'no funds': refusal('insufficient funds for gas * price + value'),
     'a bug': new TypeError('of ours'),
   };
-  const lookedUp = { 'a nonce that is used': NONCE_TOO_LOW, 'anything else': refusal('not today') };
+  const lookedUp = { 'a nonce that is used': NONCE_TOO_LOW, 'what is final': refusal('intrinsic gas too low') };
 
   it('the same bytes again after a pause, the chain asked after it, or nothing at all', async () => {
     for (const [name, error] of Object.entries({ ...again, ...final, ...lookedUp })) {
@@ -215,6 +215,21 @@ describe('submit(): repeated or not', () => {
       equalBy(rpc.calls.slice(1), ({ method, purpose }) => `${method.slice(4)} ${purpose}`, made, name);
       await clock.advance(10_000);
       assert.deepEqual([end(), times()], name in again ? ['done', [0, 25]] : [error, [0]], name);
+    }
+  });
+
+  it('a refusal in unknown words twice more, 250 ms apart', async () => {
+    const words = refusal('not today');
+    for (const [answers, end] of /** @type {Array<[Error[], unknown]>} */ ([
+      [[words], 'done'],
+      [[words, words], 'done'],
+      [[words, words, words], words],
+    ])) {
+      const setting = setUp({ answers: [...answers] });
+      await setting.clock.advance(10_000);
+      const sent = Math.min(3, answers.length + 1);
+      assert.deepEqual([setting.end(), setting.times().length], [end, sent]);
+      assert.ok(setting.times().every((ms, i) => i === 0 || ms - setting.times()[i - 1] >= 250));
     }
   });
 
