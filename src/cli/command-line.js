@@ -47,15 +47,20 @@ function unambiguous(argv) {
     if (given === 'private-key' && KEY.test(value ?? words[i + 1] ?? ''))
       throw new UsageError('--private-key takes the name of a file with the key; or give the key in STRESS_FUNDER_KEY');
     if (option === undefined) joined.push(word);
-    else if (value !== undefined) joined.push(`--${option.name}${value}`);
+    else if (value !== undefined) joined.push(`--${option.name}=${kept(value.slice(1))}`);
     else {
       const values = valuesOf(option, words.slice(i + 1));
       i += values.length;
-      if (values.length > 0) joined.push(...values.map((text) => `--${option.name}=${text}`));
+      if (values.length > 0) joined.push(...values.map((text) => `--${option.name}=${kept(text)}`));
       else joined.push(`--${option.name}${option.isFlag ? '=true' : ''}`);
     }
   }
   return joined;
+}
+
+/** yargs takes one pair of quotes away. @param {string} text */
+function kept(text) {
+  return /^(['"])(.*\1)?$/s.test(text) ? `"${text}"` : text;
 }
 
 /** A key, which other programs of this machine can read in a command line. */
@@ -85,6 +90,6 @@ function spellOut(word) {
 }
 
 /** Numbers (-5, -5s) and a minus alone are values. @param {string} word */
-function isOption(word) {
+export function isOption(word) {
   return /^-[^\d.]/.test(word);
 }

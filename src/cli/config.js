@@ -8,8 +8,8 @@ import { similarNames } from '../similar-names.js';
 import { quote, shellWord } from '../text.js';
 import { headersOf } from '../transport/headers.js';
 import { MAX_BODY_BYTES, MAX_CALL_BODY_BYTES } from '../transport/http.js';
-import { MIX, WORKLOADS, sidesOf } from '../workloads/table.js';
-import { splitCommandLine } from './command-line.js';
+import { MIX, WORKLOADS, isCallWorkload, sidesOf } from '../workloads/table.js';
+import { isOption, splitCommandLine } from './command-line.js';
 import { checkVariables } from './environment.js';
 import { dashed, helpText } from './help.js';
 import {
@@ -18,6 +18,7 @@ import {
   GENERAL_OPTIONS,
   OPTIONS,
   STUDIES,
+  isOfCommandLine,
   namesOf,
   optionNamed,
   optionsOf,
@@ -26,6 +27,7 @@ import { StudyBuilder } from './study-config.js';
 
 /**
  * @import { Config, InstanceConfig, RateStage, WorkloadConfig } from '../contracts/load.d.ts'
+ * @import { FindCommand } from '../contracts/run-file.d.ts'
  * @import { Command, Group, Option, WorkCommand } from './options.js'
  */
 
@@ -208,7 +210,8 @@ async function collectOptions({ command, parsed, env = {}, file = null }) {
   const redacted = { command };
   /** For --print-config. @type {Record<string, unknown>} */
   const shown = {};
-  const typed = command === 'run' ? ['stress'] : ['stress', command];
+  /** @type {PrintedOption[]} */
+  const printed = [];
   /** Names of options with another value than the default. @type {Set<string>} */
   const given = new Set();
   const isExposed = options.some((option) => option.name in inFile && isSecret(option, String(inFile[option.name])));
@@ -226,12 +229,12 @@ async function collectOptions({ command, parsed, env = {}, file = null }) {
     const first = withText(texts[0]);
     const words = shownTexts(option, value, first);
     config[option.group][option.key] = value;
-    redacted[option.key] = redact(option, value, { words, text: first.text });
+    redacted[option.key] = redact(option, value, words);
     study.add(option, first, words.join());
     warnings.push(...warningsOf(option, one));
     if (one.text !== option.fallback && value !== false) given.add(option.name);
     if (one.where === 'default') continue;
-    typed.push(...typedWords(option, value, one));
+    printed.push(printedOption(option, value, one));
     shown[option.name] = isSecret(option, one.text)
       ? MASK
       : texts.length > 1
@@ -240,7 +243,11 @@ async function collectOptions({ command, parsed, env = {}, file = null }) {
           ? words
           : words[0];
   }
-  return { config, redacted, shown, given, study, warnings, commandLine: typed.join(' ') };
+  // All options are in the printed commands: a config file would add others.
+  const last = find(GENERAL_OPTIONS[0], { parsed, env, fromFile: {} }) === null ? [] : [`--config ${NO_CONFIG}`];
+  const commandLine = commandText(command, printed, last);
+  const findCommand = command === 'run' ? findCommandOf(printed, config, last) : null;
+  return { config, redacted, shown, given, study, warnings, commands: { commandLine, findCommand } };
 }
 
 /** Wallets of the first run of stress find, which raises them. */
@@ -249,14 +256,14 @@ const FIRST_WALLETS = 100;
 /** @param {Inputs & {files?: readonly string[], nowMs?: number}} given files: named behind the command; nowMs: since 1970 @returns {Promise<{config: Config, warnings: string[]}>} */
 export async function readOptions({ files = [], nowMs = Date.now(), ...sources }) {
   const { command, env = {}, file = null } = sources;
-  const { config, redacted, given, study, warnings, commandLine } = await collectOptions(sources);
+  const { config, redacted, given, study, warnings, commands } = await collectOptions(sources);
   const { load, chain, workload, instance } = config;
   if (command === 'find') config.study.find = 'rate';
   if (command === 'find') load.threads ??= FIRST_WALLETS;
   if (command === 'run' && instance.instances !== null) redacted.index = instance.index ?? 'auto';
   derive(config, redacted);
   placeInstance(command, config, env);
-  Object.assign(config.outputs, { redacted: Object.freeze(redacted), commandLine });
+  Object.assign(config.outputs, { redacted: Object.freeze(redacted), ...commands });
   Object.assign(config.study, { ...study.build(), files });
   const complete = /** @type {Config} */ (/** @type {unknown} */ (config));
   const { checkFilesDiffer, checkTogether, nameInstanceFiles } = await import('./checks.js');
@@ -342,33 +349,89 @@ function isSecretFile({ file }, text) {
   return file === 'secret' && (existsSync(text) || withoutKeys(text) === text);
 }
 
-/** The values of an option without passwords and private keys, which may be in a setting of the user's workload. @param {Option} option @param {unknown} value @param {OptionValue} found @returns {string[]} */
+/** Private keys, and user and password of a URL, which may be in a setting of the user's workload. */
+const SECRETS = /\b(0x)?[0-9a-f]{64}\b|(?<=:\/\/)[^\s/?#@]+(?=@)/gi;
+
+/** The values of an option without secrets. @param {Option} option @param {unknown} value @param {OptionValue} found @returns {string[]} */
 function shownTexts(option, value, { text, parts }) {
   const urls = [value].flat().filter((one) => one instanceof URL);
   if (urls.length > 0) return urls.map(displayUrl);
   const texts = option.isList ? textsOf(option, parts) : [text];
-  return texts.map((one) => one.replace(/\b(0x)?[0-9a-f]{64}\b/gi, MASK));
+  return texts.map((one) => one.replace(SECRETS, MASK));
 }
 
-/** An option of the command line, wherever it came from; nothing of a secret. @param {Option} option @param {unknown} value @param {OptionValue} found */
-function typedWords(option, value, found) {
-  const { name, alias, isFlag, isSecret: isHidden } = option;
-  const dash = alias === undefined ? `--${name}` : `-${alias}`;
-  if (isHidden) return [];
-  if (isFlag) return [value === true ? dash : `--${name}=false`];
-  return shownTexts(option, value, found).map((text) => `${dash} ${shellWord(text)}`);
-}
-
-/** For the run file. @param {Option} option @param {unknown} value @param {{words: string[], text: string}} shown */
-function redact({ isSecret: isHidden, argument, isList }, value, { words, text }) {
+/** For the run file. @param {Option} option @param {unknown} value @param {string[]} words */
+function redact({ isSecret: isHidden, argument, isList }, value, words) {
   if (isHidden) return '[redacted]';
   // Run files of one endpoint have a string.
   if (argument === 'URL') return words.length > 1 ? words : words[0];
   if (isList) return words;
   // A value with parts is stated as text, in the form of the command line.
-  if (typeof value === 'object') return text;
-  if (typeof value === 'string') return words[0];
+  if (typeof value === 'object' || typeof value === 'string') return words[0];
   return typeof value === 'bigint' ? String(value) : value;
+}
+
+/**
+ * An option in a printed command. A value with a secret is replaced by the variable of the option.
+ *
+ * @typedef {object} PrintedOption
+ * @property {Option} option
+ * @property {string[]} words
+ * @property {boolean} isSecret the variable is in the words in place of the value
+ * @property {boolean} isInFront the words assign the variable, in front of the command: a command line must not have it
+ * @property {OptionValue} found
+ */
+
+/** @param {Option} option @param {unknown} value @param {OptionValue} found @returns {PrintedOption} */
+function printedOption(option, value, found) {
+  const { name, alias, argument, isFlag, literal, variable } = option;
+  const dash = alias === undefined ? `--${name}` : `-${alias}`;
+  const parts = { option, found, isSecret: false, isInFront: false };
+  if (isFlag) {
+    const [, ...others] = found.text.split(',');
+    const isPlain = value === true && others.length === 0;
+    return { ...parts, words: [isPlain ? dash : `--${name}=${[value, ...others].join()}`] };
+  }
+  const texts = shownTexts(option, value, found);
+  // Shell commands may have secrets in them.
+  const isHidden = isSecret(option, found.text) || argument === 'COMMAND' || texts.some((text) => text.includes(MASK));
+  if (!isHidden)
+    return { ...parts, words: texts.map((text) => `${dash}${isOption(text) ? '=' : ' '}${shellWord(text)}`) };
+  const isInFront = option.isSecret === true || literal !== undefined;
+  const words = isInFront ? [`${variable}="$${variable}"`] : [`${dash} "$${variable}"`];
+  return { ...parts, words, isSecret: true, isInFront };
+}
+
+/** @param {Command} command @param {readonly PrintedOption[]} printed @param {readonly string[]} last words */
+function commandText(command, printed, last) {
+  const wordsOf = (/** @type {boolean} */ inFront) =>
+    printed.flatMap(({ words, isInFront }) => (isInFront === inFront ? words : []));
+  return [...wordsOf(true), nameOf(command), ...wordsOf(false), ...last].join(' ');
+}
+
+/**
+ * The search for the highest rate with the load of a run: with all of its options that say what an operation is, where
+ * it goes, who pays and how much.
+ * @param {readonly PrintedOption[]} printed of the run
+ * @param {Groups} config
+ * @param {readonly string[]} last words
+ * @returns {FindCommand}
+ */
+function findCommandOf(printed, { chain, workload }, last) {
+  const ofLoad = printed.filter(
+    ({ option }) => !isOfCommandLine(option) && option.group !== 'study' && !option.isChosenByFind,
+  );
+  const has = (/** @type {PrintedOption} */ { option }) => option.commands.includes('find');
+  const kept = ofLoad.filter(has);
+  // A search with plain calls does not start a chain.
+  const place = chain.rpc.length === 0 && isCallWorkload(workload.workload) ? ['--rpc URL'] : [];
+  const lost = ofLoad.filter((one) => !has(one) && one.found.text !== one.option.fallback);
+  const unset = kept.filter(({ isSecret: isHidden, found }) => isHidden && found.where !== 'environment');
+  return Object.freeze({
+    command: commandText('find', kept, [...place, ...last]),
+    without: lost.map(({ option }) => `--${option.name}`),
+    variables: unset.map(({ option }) => option.variable),
+  });
 }
 
 /** What other load generators and earlier versions call it, and what it is here. @type {ReadonlyArray<readonly [RegExp, string]>} */

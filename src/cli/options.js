@@ -40,6 +40,7 @@ import * as parse from './parse.js';
  * @property {readonly string[]} [needs] it is refused without one of these options, where the command has one of them
  * @property {readonly string[]} [excludes] it is refused with any of these options
  * @property {boolean} [isAxis] stress sweep also takes several values
+ * @property {boolean} [isChosenByFind] stress find chooses its value for each of its runs
  * @property {Search} [search] --find can search for its highest value
  * @property {readonly [number, number]} [integer] lowest and highest value of a whole number
  * @property {(text: string) => unknown} [parse] text to value, or a promise of it; default: an integer, a choice, or any
@@ -203,16 +204,17 @@ const CALL_PRESETS = Object.freeze(['light', 'wallet', 'indexer', 'pages']);
 const TABLE = {
   Load: [
     { name: 'threads', usual: true, synonyms: ['wallets', 'concurrency', 'users', 'vus', 'accounts'], alias: 't', isAxis: true, argument: 'N', integer: [1, 100_000], commands: ALL,
-      mayDiffer: 'instances', neededBy: ALL.filter((command) => command !== 'find'),
+      isChosenByFind: true, mayDiffer: 'instances', neededBy: ALL.filter((command) => command !== 'find'),
       search: { noun: 'number of wallets', behind: '', short: ' threads' },
       help: 'number of wallets, each with its own contract and one operation in flight; with plain calls, number of users; stress find starts with 100 and adds more' },
     { name: 'workers', isAxis: true, argument: 'N|auto', choices: ['auto'], integer: [1, 256], fallback: '1', commands: LOAD,
       mayDiffer: 'instances',
       help: 'number of threads that share the wallets; auto: one for every two cores' },
     { name: 'duration', usual: true, synonyms: ['z'], alias: 'd', key: 'durationMs', argument: 'TIME', parse: parse.duration(100), commands: NEEDED,
-      mayDiffer: 'runs', defaultText: 'until interrupted; in stress find 8s or 10 blocks',
+      isChosenByFind: true, mayDiffer: 'runs', defaultText: 'until interrupted; in stress find 8s or 10 blocks',
       help: 'length of the load, such as 30s, 5m, 1h' },
     { name: 'warmup', usual: true, key: 'warmupMs', argument: 'TIME|auto', choices: ['auto'], parse: parse.duration(0), fallback: '0s', commands: NEEDED,
+      isChosenByFind: true,
       help: 'warm-up before the measured window; it is not part of --duration; auto (default of find, sweep and compare) ends it when as many operations have ended as can be in flight' },
     { name: 'iterations', isAxis: true, argument: 'N', integer: [1, 1_000_000_000], commands: SHAPED,
       defaultText: 'no limit',
@@ -220,13 +222,13 @@ const TABLE = {
     { name: 'think-time', key: 'thinkTimeMs', isAxis: true, argument: 'TIME', parse: parse.duration(0), fallback: '0s', commands: SHAPED,
       help: 'pause of each wallet, or user, after each operation; closed loop only' },
     { name: 'rate', usual: true, synonyms: ['rps', 'qps', 'rate-limit'], key: 'ratePerSecond', isAxis: true, argument: 'N', parse: parse.rate, commands: LOAD,
-      defaultText: 'closed loop', excludes: ['stages', 'think-time'],
+      isChosenByFind: true, defaultText: 'closed loop', excludes: ['stages', 'think-time'],
       search: { noun: 'rate', behind: ' per second', short: '/s', range: [0.01, 1_000_000] },
       help: 'operations per second of this instance, at fixed instants; an operation that is due without an idle wallet is dropped. With a unit, such as 30Mgas: gas per second, by the gas of an operation in the warm-up (--warmup auto)' },
     { name: 'stages', argument: 'LIST', parse: parse.stages, commands: SHAPED, excludes: ['duration', 'think-time'],
       help: 'rates over time: FROM:TO/TIME or RATE/TIME, separated by commas, such as 0:100/30s,100/5m' },
     { name: 'arrival', argument: 'NAME', choices: ['uniform', 'poisson'], commands: LOAD,
-      defaultText: 'uniform', needs: ['rate', 'stages'],
+      isChosenByFind: true, defaultText: 'uniform', needs: ['rate', 'stages'],
       help: 'arrival of the operations of a rate: at equal distances, or independent of each other' },
     { name: 'pool-target', isAxis: true, argument: 'N|Nblocks', parse: parse.poolTarget, commands: SHAPED,
       defaultText: 'none', excludes: ['rate', 'stages', 'think-time'],
@@ -244,7 +246,7 @@ const TABLE = {
       defaultText: '0%',
       help: 'share of the transactions that are sent again with a higher fee as soon as the node has them; one of both gets into a block' },
     { name: 'in-flight', usual: true, isAxis: true, argument: 'N', integer: [1, 1000], fallback: '1', commands: NEEDED,
-      search: { noun: 'number of operations in flight per wallet', behind: '', short: ' in flight' },
+      isChosenByFind: true, search: { noun: 'number of operations in flight per wallet', behind: '', short: ' in flight' },
       help: 'most operations in flight per wallet, with consecutive nonces' },
     { name: 'interval', key: 'intervalMs', argument: 'TIME', parse: parse.duration(100), fallback: '5s', commands: LOAD,
       mayDiffer: 'both',

@@ -1,7 +1,7 @@
 /** What outputs are given, and what they promise (outputs/). */
 import type { HeaderField, SeenBlock } from './chain.d.ts';
 import type { Sample, StressError } from './load.d.ts';
-import type { DistributionJson, IntervalRow, Phase, RunFile, Stage } from './run-file.d.ts';
+import type { DistributionJson, FindCommand, IntervalRow, Phase, RunFile, Stage } from './run-file.d.ts';
 
 export type OutputConfig = {
   out: string | null;
@@ -29,6 +29,8 @@ export type OutputConfig = {
   redacted: Record<string, unknown>;
   /** as it was typed, with options from elsewhere, without secrets */
   commandLine: string;
+  /** of a run */
+  findCommand: FindCommand | null;
 };
 
 /** What is known of a stream that may be a terminal. */

@@ -231,8 +231,10 @@ export type StartFacts = {
 
 /** What the run ran on and with. */
 export type RunEnvironment = {
-  /** As it was typed, with the options of the environment and the config file, without secrets. */
+  /** As it was typed, with the options of the environment and the config file. A variable stands for each secret. */
   commandLine?: string;
+  /** The search for the highest rate with the load of this run. Earlier versions do not have it. */
+  findCommand?: FindCommand;
   /** Version of stress. */
   stress: string;
   /** Version of Node.js. */
@@ -280,6 +282,9 @@ export type RunEnvironment = {
     servesReceipts?: boolean;
   } | null;
 };
+
+/** The search for the highest rate with the load of this run. Earlier versions do not have it. */
+export type FindCommand = { command: string; without: Array<string>; variables: Array<string> };
 
 /** Events whose instant lies inside the window, whenever the operation began; scheduled, dropped and started go by when the operation was due. */
 export type WindowCounts = {

@@ -240,6 +240,8 @@ export type Both = {
 export type SweepFile = StudyFile & {
   id: string;
   end: 'running' | 'complete' | 'incomplete' | 'interrupted' | 'failed';
+  /** without secrets */
+  commandLine?: string;
   axes: readonly Axis[];
   repeat: number;
   restMs: number;

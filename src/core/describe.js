@@ -159,6 +159,7 @@ export function describeEnvironment(config, { version }, opened, ready, endpoint
   const { chain, sender, inclusion } = ready;
   return {
     commandLine: config.outputs.commandLine,
+    ...(config.outputs.findCommand && { findCommand: config.outputs.findCommand }),
     stress: version,
     node: process.version,
     platform: `${process.platform} ${process.arch} ${release()}`,

@@ -97,5 +97,5 @@ export function resultMarkdown({ title, verdict, reasons = [], tables, notes }) 
 
 /** Escapes Markdown in texts of the user and of the endpoint. @param {string} text */
 function escaped(text) {
-  return text.replace(/[\n\r]+/g, ' ').replace(/[\\|*_`<[\]]/g, '\\$&');
+  return text.replace(/[\n\r]+/g, ' ').replace(/[\\|*_`<[\]$]/g, '\\$&');
 }

@@ -293,36 +293,22 @@ function nextStep(run) {
   if (instances !== null && instances > 1) {
     // Without --results the run files have names of their own, or are in the logs.
     const folder = config.results == null ? 'FILES' : shellWord(`${config.results}`);
-    const words = optionWords({ runId, expect: instances, out: 'merged.json' });
-    return [`when all ${count(instances)} instances have ended:`, ['stress merge', folder, ...words].join(' ')];
+    const named = runId === null ? [] : [`--run-id ${shellWord(runId)}`];
+    const words = [folder, ...named, `--expect ${instances}`, '--out merged.json'];
+    return [`when all ${count(instances)} instances have ended:`, ['stress merge', ...words].join(' ')];
   }
   const isWrong = (run.failures.answers_differ ?? 0) > 0;
-  if (!BELOW_LIMIT.includes(verdict?.name ?? '') || merged || end !== 'duration' || isWrong) return [];
-  const load = Object.fromEntries(OF_LOAD.map((key) => [key, config[key]]));
-  // A search with plain calls does not start a chain.
-  const rpc = environment.embeddedChain !== true ? (config.rpc ?? environment.endpoint) : isPlain(run) ? 'URL' : null;
-  return ['find the highest rate:', ['stress find', ...optionWords({ rpc, ...load })].join(' ')];
-}
-
-/** Options that say what an operation is, who pays, and which chain may be loaded, by their keys in a run file. */
-const OF_LOAD = Object.freeze([
-  ...['sendRpc', 'headerFile', 'insecure', 'chainId', 'allowChain', 'keys', 'offset', 'legacy'],
-  ...['workload', 'mix', 'set', 'method', 'params', 'calls', 'callsOrder', 'allowWrites', 'data', 'checkRpc'],
-  ...['receivers', 'createReceivers', 'payload'],
-]);
-
-/** What these are without being given; a run with --mix states the workload mix. */
-const USUAL = Object.freeze(['', 'false', '0', 'counter', 'mix']);
-
-/** Of a command line. @param {Record<string, unknown>} values by keys of options @returns {string[]} */
-function optionWords(values) {
-  return Object.entries(values).flatMap(([key, value]) => {
-    const text = [value ?? []].flat().join(',');
-    const name = `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-    if (USUAL.includes(text)) return [];
-    if (value === true) return [name];
-    return [`${name} ${/:\/\/.*\*{3}/.test(text) ? 'URL' : shellWord(text)}`];
-  });
+  const { findCommand } = environment;
+  // Run files of earlier versions have no command.
+  if (findCommand === undefined || merged || end !== 'duration' || isWrong) return [];
+  if (!BELOW_LIMIT.includes(verdict?.name ?? '')) return [];
+  const { command, without, variables } = findCommand;
+  const why = [
+    'find the highest rate',
+    without.length > 0 && `without ${without.join(', ')}, which a search does not have`,
+    variables.length > 0 && `with the secrets of this run in ${variables.join(', ')}`,
+  ];
+  return [`${why.filter(Boolean).join(', ')}:`, command];
 }
 
 /** @param {RunFile} run @returns {Table} */

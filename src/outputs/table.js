@@ -111,7 +111,7 @@ export function tableText(table, width = Infinity, droppable = [], paint = noPai
   const below = notes.map((words) => {
     const line = printable(`${GAP}${GAP}${words}`);
     // A command that is copied stays in one line.
-    return /^(curl|stress) /.test(words) ? line : hanging(line, width);
+    return /^([A-Z_]+="\S+" )*(curl|stress) /.test(words) ? line : hanging(line, width);
   });
   return [...heading, ...painted, ...below].join('\n');
 }

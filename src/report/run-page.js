@@ -188,7 +188,7 @@ function overTime(run, data) {
 /** @param {RunFile} run */
 function configuration(run) {
   const { config, environment } = run;
-  const { commandLine, ...facts } = environment;
+  const { commandLine, ...facts } = { ...environment, findCommand: undefined };
   const isKnown = typeof commandLine === 'string';
   return folded(
     'repeat',
@@ -196,7 +196,7 @@ function configuration(run) {
     false,
     isKnown && html`<pre tabindex="0" role="group" aria-label="Command line">${commandLine}</pre>`,
     note([
-      Object.values(config).includes('[redacted]') && 'Secrets are in no run file: set them as before. ',
+      Object.values(config).includes('[redacted]') && 'Secrets are in no run file: set the variables as before. ',
       environment.embeddedChain === true && 'The chain was embedded: a new one is started each time. ',
       isKnown && Boolean(run.merged) && 'The command line is that of the first instance.',
     ]),

@@ -121,7 +121,7 @@ export async function search(config, parts, { tools, isCapacity = false } = {}) 
     words: '',
     trials: [],
   };
-  const plan = planOf(study, find);
+  const plan = planOf(config, find);
   /** @type {Find['trials']} */
   let earlier = [];
   const begin = (/** @type {SweepFile | null} */ before) => {

@@ -1,9 +1,9 @@
 import { resultMarkdown } from '../outputs/markdown.js';
 import { csvLine } from '../outputs/rows.js';
 import { tableOf } from '../outputs/table.js';
-import { counted, digits, partOf, shellWord, threeDigits } from '../text.js';
+import { counted, digits, partOf, threeDigits } from '../text.js';
 import { KEPT, metricOf } from './metrics.js';
-import { cellName, commandWords, namedParts } from './plan.js';
+import { cellName, commandWords } from './plan.js';
 import { mean, meanOf, standardDeviation } from './statistics.js';
 
 /**
@@ -239,15 +239,12 @@ function columnOf(name) {
 
 /** @param {SweepFile} sweep @returns {string[]} */
 export function howItWasMade(sweep) {
-  const { startedAt, endedAt, end, environment, stress, beforeCell, find } = sweep;
-  const parts = Object.entries(namedParts({ ...sweep, beforeCell: null }));
-  // An axis such as set.slots is a setting of the workload.
-  const words = parts.map(([name, value]) => `${name.replace('--set.', '--set=')}=${shellWord(value)}`);
-  const command = ['stress sweep', ...words].join(' ');
+  const { startedAt, endedAt, end, environment, stress, beforeCell, find, commandLine } = sweep;
   const { endpoint, clientVersion, chainId, node, cores, cpu } = environment ?? {};
   const client = clientVersion ?? 'a client that does not say its version';
   return [
-    ...(find === null ? [command] : []),
+    // Files of earlier versions do not have it.
+    ...(commandLine === undefined ? [] : [commandLine]),
     ...(beforeCell == null ? [] : [`before each run --before-cell, ${commandWords(beforeCell)}`]),
     `${startedAt} to ${endedAt ?? '(not ended)'}, ${find === null ? end : stateOf(find, end)}`,
     ...(environment === null

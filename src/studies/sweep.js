@@ -42,7 +42,7 @@ export function addRun(cell, { run, exitCode, startedAt, complaint }, file) {
 /** Failed runs in a row that end the sweep. */
 const MAX_EMPTY_RUNS = 3;
 
-/** @param {Pick<Config, 'study' | 'wallets'>} config @param {Parts} parts @param {Partial<typeof TOOLS>} [tools] */
+/** @param {Pick<Config, 'study' | 'wallets' | 'outputs'>} config @param {Parts} parts @param {Partial<typeof TOOLS>} [tools] */
 export async function sweep(config, parts, tools) {
   const { study } = config;
   checkSize(study.axes, study.repeat ?? 1);
@@ -56,7 +56,7 @@ export async function sweep(config, parts, tools) {
       throw error instanceof UsageError ? new UsageError(words) : new InputError(words, error);
     }
   }
-  const plan = { ...planOf(study, null), outputs: ['sweep.csv', 'sweep.md'], inner: 'cells', tools };
+  const plan = { ...planOf(config, null), outputs: ['sweep.csv', 'sweep.md'], inner: 'cells', tools };
   return runStudy(config, parts, plan, (begun) => new Sweep(begun, cells));
 }
 
@@ -65,8 +65,8 @@ export function folderOf({ dir, find }) {
   return dir ?? (find === null ? 'sweep' : 'find');
 }
 
-/** What a sweep and a search have in common. @param {StudyConfig} study @param {Find | null} find */
-export function planOf(study, find) {
+/** What a sweep and a search have in common. @param {Pick<Config, 'study' | 'outputs'>} config @param {Find | null} find */
+export function planOf({ study, outputs: { commandLine } }, find) {
   const { repeat, restMs, beforeCell } = study;
   const asked = { axes: study.axes, repeat: repeat ?? 1, restMs, options: study.options };
   return {
@@ -74,6 +74,7 @@ export function planOf(study, find) {
     folder: folderOf(study),
     begin: (/** @type {SweepFile | null} */ before) => ({
       id: before?.id ?? randomUUID(),
+      commandLine,
       ...asked,
       beforeCell: beforeCell === null ? null : fingerprint(beforeCell),
       environment: null,

@@ -194,7 +194,10 @@ function tenBlocks() {
   };
 }
 
-const ENVIRONMENT = { stress: '0.0.0', endpoint: 'http://127.0.0.1:8545', endpoints: [], workload: {} };
+const ENVIRONMENT = {
+  ...{ stress: '0.0.0', endpoint: 'http://127.0.0.1:8545', endpoints: [], workload: {} },
+  findCommand: { command: 'stress find --rpc http://127.0.0.1:8545', without: [], variables: [] },
+};
 
 /** @typedef {Partial<Omit<RunParts, 'config' | 'environment' | 'end'>> & {config?: object, environment?: object, end?: string}} Given */
 

@@ -55,6 +55,7 @@ describe('readInvocation(): values', () => {
       ...Object.fromEntries(await Promise.all(usual)),
       ...{ files: [], scheduler: null, gasPerSecond: null, threads: 200, offset: 0, firstOffset: 0, attempt: 0 },
       ...{ workers: 1, axes: [], headers: {}, commandLine: 'stress -t 200 -o 0' },
+      ...{ findCommand: { command: 'stress find -o 0', without: [], variables: [] } },
     };
     const values = flat(config);
     for (const [key, value] of Object.entries(expected)) assert.deepEqual(values[key], value, key);
@@ -285,7 +286,10 @@ describe('readInvocation(): secrets', () => {
     assert.equal(redacted.mnemonic, '[redacted]');
     assert.equal(redacted.fundFrom, '[redacted]');
     assert.equal(redacted.rpc, 'https://***@h.org/v3/***?***');
-    assert.equal(commandLine, "stress -t 5 --rpc 'https://***@h.org/v3/***?***'");
+    assert.equal(
+      commandLine,
+      'STRESS_MNEMONIC="$STRESS_MNEMONIC" STRESS_FUNDER_KEY="$STRESS_FUNDER_KEY" stress -t 5 --rpc "$STRESS_RPC"',
+    );
   });
 
   it('the command line is that which was typed, with the options of the environment, and leads to the same configuration', async () => {
@@ -296,16 +300,17 @@ describe('readInvocation(): secrets', () => {
     });
     assert.equal(
       config.outputs.commandLine,
-      `stress -t 5 -d 90s --warmup 1500ms --workload rpc --method eth_call --params '[{"a": "b c"}]' --threshold 'p99<2s' --threshold 'tps>5' -q`,
+      `STRESS_MNEMONIC="$STRESS_MNEMONIC" stress -t 5 -d 90s --warmup 1500ms --workload rpc --method eth_call --params '[{"a": "b c"}]' --threshold 'p99<2s' --threshold 'tps>5' -q`,
     );
     const words = [...config.outputs.commandLine.matchAll(/'([^']*)'|(\S+)/g)].map(
       ([, quoted, bare]) => quoted ?? bare,
     );
-    const again = await read(words.slice(1), { STRESS_MNEMONIC: MNEMONIC });
+    const again = await read(words.slice(2), { STRESS_MNEMONIC: MNEMONIC });
     assert.deepEqual(again.config.outputs.redacted, config.outputs.redacted);
     const key = `0x${'ab'.repeat(32)}`;
     const call = await read(['-t', '5', '--workload', 'rpc', '--method', 'eth_call', '--params', `["${key}"]`]);
-    assert.match(call.config.outputs.commandLine, /--params '\["\*\*\*"\]'$/);
+    assert.match(call.config.outputs.commandLine, /--params "\$STRESS_PARAMS"$/);
+    assert.equal(call.config.outputs.redacted.params, '["***"]');
   });
 
   it('what goes to a worker thread is plain data without keys', async () => {

@@ -9,6 +9,7 @@ import { detectors } from '../../../src/inclusion/index.js';
 import { transports } from '../../../src/transport/index.js';
 import { CALL_PRESETS } from '../../../src/workloads/calls-file.js';
 import { caught } from '../../helpers/caught.js';
+import { valueOf } from '../../helpers/option-values.js';
 
 /** @import { Command, Option } from '../../../src/cli/options.js' */
 
@@ -58,31 +59,8 @@ describe('what the table repeats, because its modules are too large to load for 
 });
 
 const KEY = '1a'.repeat(32);
-/** Values that options take, by what --help calls them or by their names. @type {Record<string, string>} */
-const VALUES = {
-  ...{
-    N: '2',
-    'N|Nblocks': '2blocks',
-    TIME: '30s',
-    URL: 'http://127.0.0.1:1',
-    PERCENT: '5%',
-    EXPR: 'tps>1',
-    PRICE: '1',
-    AMOUNT: '1',
-    LIST: '1/1s',
-  },
-  ...{ OPTION: 'rate', 'NAME:WEIGHT': 'counter:1', 'NAME|FILE': 'deploy', 'start-at': '2030-01-01T00:00:00Z' },
-  ...{ 'push-header': 'X-Team: load', label: 'branch=main', flashblocks: 'ws://127.0.0.1:1' },
-  ...{
-    'send-params': '[{"tx":"{{raw}}"}]',
-    params: '[]',
-    mnemonic: 'legal winner thank year wave sausage worth useful legal winner thank yellow',
-  },
-};
-
 /** @param {Option} option */
-const given = ({ name, argument, isFlag, choices }) =>
-  `--${name}=${VALUES[name] ?? (isFlag ? 'true' : (choices?.at(-1) ?? VALUES[argument] ?? 'x'))}`;
+const given = (option) => `--${option.name}=${valueOf(option)}`;
 
 /** @param {Command | undefined} command @param {string[]} words @param {NodeJS.ProcessEnv} [env] @returns {Promise<string>} */
 async function refusal(command = 'run', words, env = {}) {

@@ -9,7 +9,7 @@ import { ones, wrongPlurals } from '../../helpers/plurals.js';
 import { addressOf, exactAudit, readingsOf, runFileOf } from '../../helpers/samples.js';
 
 /**
- * @import { AuditReport, Mismatch } from '../../../src/contracts/run-file.d.ts'
+ * @import { AuditReport, FindCommand, Mismatch } from '../../../src/contracts/run-file.d.ts'
  */
 
 /** @param {Partial<AuditReport>} given */
@@ -199,43 +199,25 @@ describe('summaryText()', () => {
 });
 
 describe('the command to try next', () => {
-  const rpc = 'http://127.0.0.1:8545';
-  /** @type {Array<[string, Record<string, unknown>, Record<string, unknown>, string]>} */
+  const command = 'stress find --max-spend 1';
+  const reason = 'find the highest rate';
+  /** @type {Array<[string, Partial<FindCommand>, string]>} */
   const table = [
-    ['of a counter', {}, { workload: 'counter' }, `stress find --rpc ${rpc}`],
-    ['on the embedded chain', { embeddedChain: true }, {}, 'stress find'],
-    ['of an endpoint with a secret', { endpoint: 'https://x.io/v3/***' }, {}, 'stress find --rpc URL'],
-    [
-      'of plain calls',
-      {},
-      { workload: 'rpc', method: 'eth_getBalance', params: '["0x1", "latest"]' },
-      `stress find --rpc ${rpc} --workload rpc --method eth_getBalance --params '["0x1", "latest"]'`,
-    ],
-    [
-      'of recorded requests',
-      {},
-      { workload: 'rpc', calls: 'my calls.ndjson', chainId: '7' },
-      `stress find --rpc ${rpc} --chain-id 7 --workload rpc --calls 'my calls.ndjson'`,
-    ],
-    [
-      'of a mix',
-      {},
-      { mix: ['counter:50', './a.js:50'], set: ['slots=5'] },
-      `stress find --rpc ${rpc} --mix counter:50,./a.js:50 --set slots=5`,
-    ],
+    ['alone', {}, `${reason}:`],
+    ['with options left out', { without: ['--stages'] }, `${reason}, without --stages, which a search does not have:`],
+    ['with a secret', { variables: ['STRESS_RPC'] }, `${reason}, with the secrets of this run in STRESS_RPC:`],
   ];
-  for (const [name, environment, config, command] of table)
-    it(`${name}: it has the load of the run`, () => {
-      const run = runFileOf({ config });
-      const text = summaryText(
-        {
-          ...run,
-          end: 'duration',
-          verdict: { name: 'concurrency-bound', evidence: 'x' },
-          environment: { ...run.environment, endpoint: rpc, ...environment },
-        },
-        false,
-      );
-      assert.equal(/\n {2}next +find the highest rate:\n {4}(.*)$/.exec(text)?.[1], command);
+  /** @param {object} environment */
+  const textOf = (environment) => {
+    const run = runFileOf({ environment });
+    return summaryText({ ...run, end: 'duration', verdict: { name: 'concurrency-bound', evidence: 'x' } }, false);
+  };
+  for (const [name, more, why] of table)
+    it(name, () => {
+      const text = textOf({ findCommand: { command, without: [], variables: [], ...more } });
+      assert.ok(text.endsWith(`\n  next        ${why}\n    ${command}`), text);
     });
+
+  it('is not known of run files of earlier versions', () =>
+    assert.doesNotMatch(textOf({ findCommand: undefined }), /^ {2}next/m));
 });
