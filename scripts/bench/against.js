@@ -62,7 +62,7 @@ import { medianInterval, planPairs, spreadOf } from './pairs.js';
 /** The upper end of an interval of CPU time up to which a change is accepted. */
 const LIMIT = 1.02;
 const HALF_WIDTH = 0.01;
-const PILOT_PAIRS = 6;
+const PILOT_PAIRS = 10;
 /** Every run does its operations within this time, however busy the machine is. */
 const LONGEST_SECONDS = 120;
 /** The first run of a slice funds it for all others, so that two at the same time never pay from the same funder. */
@@ -105,7 +105,8 @@ const load =
       return wholeUs;
     };
     const wholeArgs = [
-      ...['-t', `${wallets}`, '-o', `${index * wallets}`, '--iterations', `${iterations}`, ...args, ...options],
+      ...['-t', `${wallets}`, '-o', `${index * wallets}`, '--iterations', `${isFunded ? iterations : 1}`],
+      ...[...args, ...options],
       ...['--fund-amount', isFunded ? FUNDS : FIRST_FUNDS, ...(keepsContracts ? ['--contracts', contracts] : [])],
     ];
     const { tps, cpuUs, run } = await runOurs(node, wholeArgs, LONGEST_SECONDS, { root, env, execute });
@@ -126,14 +127,15 @@ const start =
   };
 
 const [TCP, UNDICI] = ['tcp', 'undici'].map((name) => ['--transport', name]);
-const SMALL = { wallets: 200, iterations: 20 };
+const PAYMENTS = { wallets: 200, iterations: 25 };
+const SMALL = { ...PAYMENTS, keepsContracts: true };
 const MEDIUM = { wallets: 2000, iterations: 10 };
 const LARGE = { wallets: 20_000, iterations: 1, keepsContracts: true };
 
 /** @type {Record<string, Scenario>} */
 const SCENARIOS = {
   'increment, tcp, geth': { node: 'geth', run: load(SMALL, ...TCP) },
-  'payments, undici, geth': { node: 'geth', run: load(SMALL, '--workload', 'transfer', ...UNDICI) },
+  'payments, undici, geth': { node: 'geth', run: load(PAYMENTS, '--workload', 'transfer', ...UNDICI) },
   'increment, tcp, null chain': { node: 'null chain', run: load(MEDIUM, ...TCP) },
   '20,000 wallets, tcp, null chain': { node: 'null chain', run: load(LARGE, ...TCP) },
   'increment, undici, geth': { node: 'geth', run: load(SMALL, ...UNDICI), isExtra: true },
@@ -217,7 +219,7 @@ async function withNodes(names, work) {
 }
 
 /**
- * Runs each slice once, which funds it, deploys contracts that are kept and warms the disk's cache.
+ * Runs each slice once with an operation per wallet, which funds it, deploys contracts that are kept and warms the disk's cache.
  * @param {Scenario} scenario
  * @param {{candidate: Side, base: Side}} sides
  * @param {RunningNode} node
