@@ -15,7 +15,7 @@
  * The first pairs of a scenario are its pilot. Its spread and its duration, not its ratios, decide how many pairs follow:
  * as many as give an interval of +-1 %, or the narrowest that fits into --minutes for all scenarios. The scenarios take
  * turns, so that each is measured over the whole time. No pair is dropped, and nothing ends because of a ratio. The exit
- * code is 99 if the upper end of an interval of CPU time is above 1.02.
+ * code is 99 if the upper end of an interval of CPU time is above 1.02, or if there are fewer than six pairs.
  *
  * --with gives the candidate more options; --slower lets it use so many percent more CPU, to see whether that is found.
  */
@@ -63,6 +63,8 @@ import { medianInterval, planPairs, spreadOf } from './pairs.js';
 const LIMIT = 1.02;
 const HALF_WIDTH = 0.01;
 const PILOT_PAIRS = 10;
+/** With fewer, not even the range of the ratios contains the median in 95 % of all cases. */
+const LEAST_PAIRS = 6;
 /** Every run does its operations within this time, however busy the machine is. */
 const LONGEST_SECONDS = 120;
 /** The first run of a slice funds it for all others, so that two at the same time never pay from the same funder. */
@@ -340,12 +342,14 @@ function resultOf(series, figure) {
   const { middle, low, high } = /** @type {typeof logs} */ (
     Object.fromEntries(Object.entries(logs).map(([key, log]) => [key, Math.exp(log)]))
   );
-  const isAccepted = !JUDGED.includes(figure) || high <= LIMIT;
-  const words = isAccepted ? 'yes' : low > 1 ? 'no: slower' : 'not decided';
+  const isEnough = pairs.length >= LEAST_PAIRS;
+  const isAccepted = !JUDGED.includes(figure) || (isEnough && high <= LIMIT);
+  const words = isAccepted ? 'yes' : isEnough && low > 1 ? 'no: slower' : 'not decided';
   const cells = [
     ...[name, figure, median(pairs.map((pair) => pair.base[figure])).toFixed(0)],
     pairs.length < planned ? `${pairs.length} of ${planned}` : `${pairs.length}`,
-    ...[middle.toFixed(3), `${low.toFixed(3)} to ${high.toFixed(3)}`, `${(50 * (high - low)).toFixed(1)} %`],
+    middle.toFixed(3),
+    ...(isEnough ? [`${low.toFixed(3)} to ${high.toFixed(3)}`, `${(50 * (high - low)).toFixed(1)} %`] : ['', '']),
     JUDGED.includes(figure) ? words : '',
   ];
   return { isAccepted, cells };
