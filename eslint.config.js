@@ -11,16 +11,7 @@ import tseslint from 'typescript-eslint';
 
 /** The five plug-in folders: they share what lies below them and never import each other. */
 const PLUG_INS = ['inclusion', 'outputs', 'probes', 'transport', 'workloads'];
-const LEAVES = [
-  'clock.js',
-  'deadlines.js',
-  'errors.js',
-  'packages.js',
-  'quantity.js',
-  'random.js',
-  'similar-names.js',
-  'text.js',
-];
+const LEAVES = ['clock.js', 'deadlines.js', 'errors.js', 'quantity.js', 'random.js', 'similar-names.js', 'text.js'];
 const BELOW_PLUG_INS = ['chain', 'stats', 'files.js', 'json-file.js', ...LEAVES];
 /** The core never imports the annexes: report/, studies/, scale-out/. */
 const BELOW_CORE = ['observers', ...PLUG_INS, ...BELOW_PLUG_INS];
@@ -49,7 +40,6 @@ const MAY_IMPORT = {
   'src/clock.js': [],
   'src/deadlines.js': [],
   'src/errors.js': [],
-  'src/packages.js': [],
   'src/random.js': [],
   'src/quantity.js': [],
   'src/text.js': ['errors.js', 'quantity.js'],

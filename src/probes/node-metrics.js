@@ -1,11 +1,8 @@
+import { Agent, request } from 'undici';
 import { displayUrl, secretsOf } from '../chain/rpc.js';
 import { oneLine, withoutControl } from '../errors.js';
-import { undici } from '../packages.js';
 
-/**
- * @import { Agent } from 'undici'
- * @import { MetricsReading } from '../contracts/run-file.d.ts'
- */
+/** @import { MetricsReading } from '../contracts/run-file.d.ts' */
 
 /** A probe of a node's Prometheus page. */
 
@@ -41,7 +38,6 @@ export function parsePrometheus(text) {
  */
 export function createMetricsProbe({ url, series, insecure = false }) {
   const connect = { rejectUnauthorized: !insecure };
-  const { Agent } = undici();
   const agent = new Agent({ connections: 1, maxResponseSize: MAX_PAGE_BYTES, connect });
   return {
     /** @returns {Promise<MetricsReading>} */
@@ -61,7 +57,6 @@ async function fetchPage({ origin, pathname, search, username, password }, dispa
   const credentials = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64');
   const headers = username + password === '' ? {} : { authorization: `Basic ${credentials}` };
   const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const { request } = undici();
   const { statusCode, body } = await request(`${origin}${pathname}${search}`, { dispatcher, signal, headers });
   const text = await body.text();
   if (statusCode !== 200) throw new Error(`HTTP ${statusCode}`);

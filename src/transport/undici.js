@@ -1,6 +1,6 @@
+import { Pool, buildConnector } from 'undici';
 import { createClock } from '../clock.js';
 import { Deadlines } from '../deadlines.js';
-import { undici } from '../packages.js';
 import { decoded } from './content-encoding.js';
 import {
   Exchange,
@@ -32,7 +32,6 @@ export function createUndiciTransport({
   headers: own,
   insecure = false,
 }) {
-  const { Pool, buildConnector } = undici();
   const stats = { requests: 0, connectionsOpened: 0, bytesReceived: 0 };
   const poolOptions = {
     connections,

@@ -1,8 +1,8 @@
+import { WebSocket } from 'ws';
 import { parseJson } from '../chain/json.js';
 import { createClock } from '../clock.js';
 import { Deadlines } from '../deadlines.js';
 import { TransportError, oneLine } from '../errors.js';
-import { ws } from '../packages.js';
 import { Exchange, MAX_BODY_BYTES, asTransportError, failureOf, ownHeaders, timedOut } from './http.js';
 
 /**
@@ -75,7 +75,6 @@ class WsConnection {
   /** @param {WsPool} pool */
   constructor(pool) {
     this.#pool = pool;
-    const { WebSocket } = ws();
     this.#socket = new WebSocket(pool.address, pool.options);
     const deadline = pool.deadlines.set({ expire: () => this.close(timedOut(pool.deadlines)) });
     this.#socket.on('open', () => {
