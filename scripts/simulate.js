@@ -5,7 +5,7 @@
  *     npm run simulate -- --seed 100004 --only '{"workload":"mix with calls","load":"rate"}'
  *
  * Prints configurations, pairs, exit codes, verdicts and violations, each with its seed and the smallest configuration that
- * still shows it. Exit code 1 if there is one.
+ * still shows it. Exit code 1 if there is one. --first begins with what once broke a law, and ends at the first violation.
  */
 import { parseArgs } from 'node:util';
 import { LAWS } from '../test/simulation/laws.js';
@@ -16,6 +16,7 @@ const { values } = parseArgs({
     cases: { type: 'string', default: '500' },
     seed: { type: 'string', default: '1' },
     only: { type: 'string' },
+    first: { type: 'boolean', default: false },
     laws: { type: 'boolean', default: false },
   },
 });
@@ -30,6 +31,7 @@ const { violations, counts, codes, verdicts, pairs } = await simulateMany({
   cases,
   seed: Number(values.seed),
   only,
+  isFirstEnough: values.first,
   onCase: (done) => {
     if (process.stderr.isTTY) process.stderr.write(`\r${done} of ${cases}`);
   },
