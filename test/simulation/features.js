@@ -11,6 +11,8 @@ import { Wallet } from 'ethers';
  * @property {number[]} [rpcs] numbers of the endpoints
  * @property {string} [scheme] of the endpoints
  * @property {string} [rich] the only address that has funds before the run
+ * @property {string} [limits] verdict that is true of a run that it limits, if nothing else does
+ * @property {boolean} [isNeutral] it limits nothing
  *
  * @typedef {Readonly<Record<string, Value>>} Values
  */
@@ -32,7 +34,7 @@ export function featuresIn(folder) {
   return {
     workload: {
       counter: {},
-      transfer: { args: '--workload transfer' },
+      transfer: { args: '--workload transfer', isNeutral: true },
       deploy: { args: '--workload deploy --set bytes=100' },
       calls: { args: '--workload rpc --method eth_blockNumber' },
       'calls of a preset': { args: '--workload rpc --calls light' },
@@ -52,30 +54,30 @@ export function featuresIn(folder) {
       },
       'mix with calls that the node lacks': { args: '--mix counter:50,calls:50 --method trace_block' },
     },
-    inFlight: { 1: {}, 4: { args: '--in-flight 4' } },
+    inFlight: { 1: {}, 4: { args: '--in-flight 4', isNeutral: true } },
     load: {
       closed: {},
-      rate: { args: '--rate 12' },
-      'random arrivals': { args: '--rate 12 --arrival poisson' },
-      stages: { args: '--stages 6/2s,16/2s,16:4/2s' },
+      rate: { args: '--rate 12', limits: 'rate-bound' },
+      'random arrivals': { args: '--rate 12 --arrival poisson', limits: 'rate-bound' },
+      stages: { args: '--stages 6/2s,16/2s,16:4/2s', limits: 'rate-bound' },
       iterations: { args: '--iterations 5' },
-      'gas rate': { args: '--rate 300kgas' },
-      'pool target': { args: '--pool-target 6' },
-      'pool of blocks': { args: '--pool-target 1blocks' },
-      'think time': { args: '--think-time 700ms' },
+      'gas rate': { args: '--rate 300kgas', limits: 'rate-bound' },
+      'pool target': { args: '--pool-target 6', limits: 'rate-bound' },
+      'pool of blocks': { args: '--pool-target 1blocks', limits: 'rate-bound' },
+      'think time': { args: '--think-time 700ms', limits: 'rate-bound' },
     },
-    warmup: { none: {}, fixed: { args: '--warmup 2s' }, auto: { args: '--warmup auto' } },
-    workers: { 1: {}, 2: { args: '--workers 2' } },
+    warmup: { none: {}, fixed: { args: '--warmup 2s', isNeutral: true }, auto: { args: '--warmup auto' } },
+    workers: { 1: {}, 2: { args: '--workers 2', isNeutral: true } },
     endpoints: {
       one: { rpcs: [1] },
-      two: { rpcs: [1, 2] },
-      'web socket': { rpcs: [1], scheme: 'ws' },
-      'in turn': { rpcs: [1, 2], args: '--spread round-robin' },
+      two: { rpcs: [1, 2], isNeutral: true },
+      'web socket': { rpcs: [1], scheme: 'ws', isNeutral: true },
+      'in turn': { rpcs: [1, 2], args: '--spread round-robin', isNeutral: true },
       apart: { rpcs: [1, 2], args: '--spread apart' },
       'other for submissions': { rpcs: [1], args: '--send-rpc http://127.0.0.1:2' },
     },
-    inclusion: { auto: {}, sync: { args: '--inclusion sync' } },
-    confirmations: { 0: {}, 2: { args: '--confirmations 2' } },
+    inclusion: { auto: {}, sync: { args: '--inclusion sync', isNeutral: true } },
+    confirmations: { 0: {}, 2: { args: '--confirmations 2', isNeutral: true } },
     ladder: { none: {}, all: { args: '--ladder auto' }, some: { args: '--ladder pending,safe' } },
     consistency: { none: {}, checked: { args: '--check consistency --check-share 20%' } },
     funds: {
@@ -96,7 +98,7 @@ export function featuresIn(folder) {
       none: {},
       low: { args: '--max-base-fee 20wei' },
       high: { args: '--max-base-fee 100gwei' },
-      'below all': { args: '--max-base-fee 5wei' },
+      'below all': { args: '--max-base-fee 5wei', limits: 'rate-bound' },
     },
     storm: {
       none: {},
@@ -109,9 +111,9 @@ export function featuresIn(folder) {
       automatic: {},
       'highest fee': { args: '--max-fee 60wei' },
       'no room above the fee': { args: '--max-fee 16wei' },
-      legacy: { args: '--legacy' },
+      legacy: { args: '--legacy', isNeutral: true },
     },
-    batch: { 1: {}, 8: { args: '--batch 8' } },
+    batch: { 1: {}, 8: { args: '--batch 8', isNeutral: true } },
     thresholds: { none: {}, some: { args: '--threshold p99<60s,failed<50%,tps>0 --threshold audit=exact' } },
     txTimeout: { usual: {}, short: { args: '--tx-timeout 4s' } },
     secrets: {

@@ -12,6 +12,7 @@ import { figureNames, shownFigure } from '../../src/stats/figures.js';
 import { checkThresholds, parseThreshold } from '../../src/stats/thresholds.js';
 import { assertRunFile, schemaErrors } from '../helpers/run-file.js';
 import { FUNDER, SECRETS } from './features.js';
+import { FAULTLESS, RECOMPUTED } from './recomputed.js';
 
 /**
  * @import { RunFile } from '../../src/contracts/run-file.d.ts'
@@ -316,11 +317,18 @@ export function violationsIn(observed) {
   const { run } = observed;
   /** @type {Array<[string, () => Iterable<string>]>} */
   const laws = Object.entries(OF_ALL).map(([law, ask]) => [law, () => ask(observed)]);
-  if (run !== null) for (const [law, ask] of Object.entries(OF_RUNS)) laws.push([law, () => ask(observed, run)]);
+  if (run !== null)
+    for (const [law, ask] of Object.entries({ ...OF_RUNS, ...RECOMPUTED, ...FAULTLESS }))
+      laws.push([law, () => ask(observed, run)]);
   return laws.flatMap(([law, ask]) => [...ask()].slice(0, 3).map((words) => ({ law, words })));
 }
 
-export const LAWS = Object.freeze([...Object.keys(OF_ALL), ...Object.keys(OF_RUNS)]);
+export const LAWS = Object.freeze([
+  ...Object.keys(OF_ALL),
+  ...Object.keys(OF_RUNS),
+  ...Object.keys(RECOMPUTED),
+  ...Object.keys(FAULTLESS),
+]);
 
 /** @param {RunFile} run @returns {string[]} what outputs make of it */
 function textsOf(run) {
