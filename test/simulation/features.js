@@ -17,7 +17,7 @@ import { Wallet } from 'ethers';
  * @typedef {Readonly<Record<string, Value>>} Values
  */
 
-const FUNDER_KEY = `0x${'5e'.repeat(32)}`;
+export const FUNDER_KEY = `0x${'5e'.repeat(32)}`;
 export const FUNDER = new Wallet(FUNDER_KEY).address.toLowerCase();
 
 /** What no output may show. */
@@ -86,7 +86,7 @@ export function featuresIn(folder) {
       refills: {
         env: { STRESS_FUNDER_KEY: FUNDER_KEY },
         rich: FUNDER,
-        args: '--fund-amount 30000000wei --refill-below 28000000wei',
+        args: '--fund-amount 30000000wei --refill-below 29500000wei',
       },
       'refills below a low threshold': {
         env: { STRESS_FUNDER_KEY: FUNDER_KEY },
@@ -170,13 +170,15 @@ export const FILES = Object.freeze({
  * @property {(request: RpcRequest, context: Context & {seconds: number, node: number}) => Answer | undefined} [before] the
  *   answer in place of the node's; seconds: since the load began, negative before; one that throws hangs up
  * @property {(request: RpcRequest, answer: Answer, context: Context & {seconds: number, node: number}) => Answer | undefined} [after]
+ * @property {(request: {method: string}) => number} [takesMs] before the node takes a request
  * @property {readonly [from: number, to: number, node?: number]} [away] seconds of the load in which no node, or this one, answers
  * @property {boolean} [contradicts] a node announces what it does not serve
  * @property {string[]} causes verdicts that are true of a run on it, beside those of every chain
+ * @property {string[]} [isNoCause] verdicts that are not true of it, although they are of other chains
  */
 
 const SEND = /^eth_sendRawTransaction/;
-const isSend = (/** @type {RpcRequest} */ { method }) => SEND.test(method);
+const isSend = (/** @type {{method: string}} */ { method }) => SEND.test(method);
 const within = (/** @type {number} */ seconds, /** @type {number} */ from, /** @type {number} */ to) =>
   seconds >= from && seconds < to;
 /** Up and down between 7 and 252 wei. @param {number} blocks */
@@ -209,6 +211,11 @@ export const BEHAVIOURS = Object.freeze({
         ? { error: { code: -32603, message: 'Internal error' } }
         : undefined,
     causes: ['node-bound'],
+  },
+  'slow submissions': {
+    takesMs: ({ method }) => (isSend({ method }) ? 700 : 0),
+    causes: ['node-bound'],
+    isNoCause: ['concurrency-bound'],
   },
   'lost answers': {
     after: (request, _, { seconds, count }) => {

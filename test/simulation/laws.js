@@ -198,9 +198,11 @@ const OF_RUNS = {
       yield `failed ${failed}, by name ${byName}`;
   },
 
-  *'a verdict names a cause that was there'({ behaviour, config }, { verdict, end }) {
+  *'a verdict names a cause that was there'({ behaviour, config, configuration }, { verdict, end }) {
     if (verdict === null || end === 'set_up_failed') return;
     const possible = new Set(['unknown', ...behaviour.causes, ...causesOf(config)]);
+    // Of transactions that wait for their answers: others wait for something else as well.
+    if (isAlone(configuration)) for (const name of behaviour.isNoCause ?? []) possible.delete(name);
     if (!possible.has(verdict.name)) yield `${verdict.name}: ${verdict.evidence}`;
   },
 
@@ -341,6 +343,11 @@ function textsOf(run) {
 function hasNull(value) {
   if (value === null) return true;
   return typeof value === 'object' && Object.values(value).some(hasNull);
+}
+
+/** Whether only the chain differs from the defaults. @param {Observed['configuration']} configuration */
+function isAlone(configuration) {
+  return Object.keys(configuration).every((feature) => feature === 'chain');
 }
 
 /** Verdicts that are true of a load on every chain. @param {Observed['config']} config */

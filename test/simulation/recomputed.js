@@ -344,6 +344,19 @@ export const FAULTLESS = {
     if (run.window.counts.started < least) yield `${run.window.counts.started} started; ${least} or more were possible`;
   },
 
+  *'a wallet below the threshold is paid'({ chain, config, configuration, loadStartUs, blocks }, { refills, end }) {
+    const { refillBelowWei } = config.wallets;
+    if (refillBelowWei === null || end !== 'duration' || !hasNoFault({ ...configuration, funds: 'rich' })) return;
+    // The first look that is followed by a block before the load ends.
+    const [seen] = blocks.filter(({ seenAtUs }) => seenAtUs > loadStartUs + 3_000_000);
+    if (seen === undefined || config.load.durationMs === null || config.load.durationMs < 6000) return;
+    const { state } = chain.blockAt(seen.number);
+    const senders = new Set(chain.submissions.map(({ from }) => from).filter((from) => from !== FUNDER));
+    const poor = [...senders].filter((from) => chain.balanceIn(state, from) < refillBelowWei);
+    if (poor.length > 0 && (refills?.payments ?? 0) === 0)
+      yield `${poor.length} wallets were below ${refillBelowWei} wei, and none was paid: ${JSON.stringify(refills)}`;
+  },
+
   *'an audit that nothing disturbs is exact'({ stopsUs, behaviour }, { audit, end }) {
     if (audit === null || end === 'set_up_failed' || stopsUs.length > 1 || behaviour.contradicts === true) return;
     if (audit.result !== 'exact') yield `${audit.result}: ${JSON.stringify(audit.incomplete)}`;

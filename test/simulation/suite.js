@@ -5,6 +5,7 @@ import { Pairs, smallest } from './pairs.js';
 import { createSimulator } from './run.js';
 
 /**
+ * @import { Values } from './features.js'
  * @import { Configuration, Observed } from './run.js'
  *
  * @typedef {{law: string, words: string, seed: number, configuration: Configuration}} Violation configuration: the smallest one
@@ -29,18 +30,37 @@ export const KNOWN = [
   ['limits of rate in the warm-up', { workload: 'recorded calls', warmup: 'fixed', chain: 'rate limits' }],
   ['a stop between set-up and load', { act: 'Ctrl-C between set-up and load', warmup: 'auto' }],
   ['no base fee', { maxBaseFee: 'low', chain: 'no base fee' }],
+  ['a hold that begins before the window', { maxBaseFee: 'below all', load: 'rate', warmup: 'fixed' }],
+  ['a rate in gas on both sides', { workload: 'mix', load: 'gas rate', warmup: 'fixed' }],
+  ['levels of a pending block that is read', { ladder: 'all', inFlight: '4' }],
+  ['wallets that are refilled', { funds: 'refills', inFlight: '4', workers: '2' }],
+  ['two threads that are held', { maxBaseFee: 'low', workers: '2', chain: 'a rising base fee' }],
   ['a reorg between two answers', { workload: 'recorded calls, compared', chain: 'a reorg' }],
 ];
 
 /**
+ * Each value alone, with the defaults of all others: there the laws of a run without a fault hold.
+ * @param {Readonly<Record<string, Values>>} features
+ * @returns {Configuration[]}
+ */
+export function singlesOf(features) {
+  return Object.entries(features).flatMap(([feature, values], i) =>
+    Object.keys(values)
+      .slice(i === 0 ? 0 : 1)
+      .map((value) => ({ [feature]: value })),
+  );
+}
+
+/**
  * @param {{cases: number, seed: number, skipped?: ReadonlySet<string>, only?: Configuration, isFirstEnough?: boolean, onCase?: (done: number, observed: Observed | null) => void}} options
- *   skipped: laws whose violations are counted only; isFirstEnough: what once broke a law comes first, and the first violation
- *   ends it
+ *   skipped: laws whose violations are counted only; isFirstEnough: what once broke a law and single values come first, and
+ *   the first violation ends it
  */
 export async function simulateMany(options) {
   const { cases, seed, skipped = new Set(), only, isFirstEnough = false, onCase = () => {} } = options;
   const simulator = createSimulator();
   const pairs = new Pairs(simulator.features, randomNumbers(seed), simulator.refusalOf);
+  const first = isFirstEnough ? [...KNOWN.map(([, one]) => one), ...singlesOf(simulator.features)] : [];
   /** By law. @type {Record<string, number>} */
   const counts = {};
   /** The first of each law, and of each smallest configuration. @type {Map<string, Violation>} */
@@ -58,7 +78,7 @@ export async function simulateMany(options) {
   };
   try {
     for (let i = 0; i < cases; i += 1) {
-      const configuration = only ?? (isFirstEnough ? KNOWN[i]?.[1] : undefined) ?? (await pairs.next());
+      const configuration = only ?? first[i] ?? (await pairs.next());
       const ofRun = seed * 100_003 + i;
       const { observed, violations } = await check(configuration, ofRun);
       const code = String(observed?.code ?? 'none');
