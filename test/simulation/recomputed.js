@@ -43,6 +43,10 @@ function complaints(assert) {
   }
 }
 
+/** Beside their share of the requests. */
+const CHECKS_PER_SECOND = 4;
+const CHECKS_OF_A_ROUND = 20;
+
 /** @param {RunFile} run */
 const hasWindow = ({ end, window }) => end !== 'set_up_failed' && window.durationMs > 0;
 
@@ -299,6 +303,29 @@ export const RECOMPUTED = {
       .receiptsOf(({ transactionHash }) => early.has(transactionHash))
       .reduce((sum, one) => sum + BigInt(one.gasUsed) * BigInt(one.effectiveGasPrice), 0n);
     if (BigInt(spending.setUpWei) !== wei) yield `setUpWei ${spending.setUpWei}, the chain has taken ${wei}`;
+  },
+
+  *'times are within the run'({ config, endUs }, { generator, end }) {
+    if (end === 'set_up_failed') return;
+    const { threads, inFlight } = config.load;
+    const ranMs = endUs / 1000;
+    const pausedMs = { pausedMs: generator.pausedMs, ...generator.pauses, limitAnswers: 0 };
+    for (const [name, ms] of Object.entries(pausedMs))
+      if (ms < 0 || ms > ranMs * threads * inFlight) yield `${name} ${ms} in ${ranMs} ms of ${threads} wallets`;
+    for (const { awayMs } of generator.endpoints)
+      if (awayMs < 0 || awayMs > ranMs) yield `an endpoint was away for ${awayMs} of ${ranMs} ms`;
+  },
+
+  *'the checks have their share of the requests'({ config, configuration, samples }, { consistency, generator, end }) {
+    if (consistency == null || end !== 'duration') return;
+    const others = sumOf(Object.values(generator.rpcCalls)) - (generator.rpcCalls.check ?? 0);
+    const seconds = Math.max(0, ...samples.map(({ endedAtUs }) => endedAtUs)) / 1e6;
+    // Four requests a second beside the share, and a round that is under way.
+    const most = CHECKS_PER_SECOND * seconds + config.network.checkShare * others + CHECKS_OF_A_ROUND * 2;
+    if (consistency.requests > most) yield `${consistency.requests} requests; ${most} or less are their share`;
+    if (!hasNoFault(configuration) || (generator.rpcCalls.submit ?? 0) < 20 || generator.workers > 1) return;
+    for (const name of ['head', 'block', 'unknown', 'index'])
+      if ((consistency.checks[name] ?? 0) === 0) yield `${name} was never checked: ${JSON.stringify(consistency)}`;
   },
 
   *'a hold is counted once'({ blocks, config, before, loadStartUs }, { pace, window, intervals, end }) {

@@ -5,7 +5,6 @@ import { Pairs, smallest } from './pairs.js';
 import { createSimulator } from './run.js';
 
 /**
- * @import { Values } from './features.js'
  * @import { Configuration, Observed } from './run.js'
  *
  * @typedef {{law: string, words: string, seed: number, configuration: Configuration}} Violation configuration: the smallest one
@@ -31,7 +30,7 @@ export const KNOWN = [
   ['a stop between set-up and load', { act: 'Ctrl-C between set-up and load', warmup: 'auto' }],
   ['no base fee', { maxBaseFee: 'low', chain: 'no base fee' }],
   ['a hold that begins before the window', { maxBaseFee: 'below all', load: 'rate', warmup: 'fixed' }],
-  ['a rate in gas on both sides', { workload: 'mix', load: 'gas rate', warmup: 'fixed' }],
+  ['a rate in gas on both sides', { workload: 'mix', load: 'gas rate', warmup: 'auto' }],
   ['levels of a pending block that is read', { ladder: 'all', inFlight: '4' }],
   ['wallets that are refilled', { funds: 'refills', inFlight: '4', workers: '2' }],
   ['two threads that are held', { maxBaseFee: 'low', workers: '2', chain: 'a rising base fee' }],
@@ -40,15 +39,17 @@ export const KNOWN = [
 
 /**
  * Each value alone, with the defaults of all others: there the laws of a run without a fault hold.
- * @param {Readonly<Record<string, Values>>} features
- * @returns {Configuration[]}
+ * @param {ReturnType<typeof createSimulator>} simulator
+ * @returns {Promise<Configuration[]>} without those that the command line refuses
  */
-export function singlesOf(features) {
-  return Object.entries(features).flatMap(([feature, values], i) =>
+export async function singlesOf({ features, refusalOf }) {
+  const all = Object.entries(features).flatMap(([feature, values], i) =>
     Object.keys(values)
       .slice(i === 0 ? 0 : 1)
-      .map((value) => ({ [feature]: value })),
+      .map((value) => /** @type {Configuration} */ ({ [feature]: value })),
   );
+  const refusals = await Promise.all(all.map(refusalOf));
+  return all.filter((_, i) => refusals[i] === null);
 }
 
 /**
@@ -60,7 +61,7 @@ export async function simulateMany(options) {
   const { cases, seed, skipped = new Set(), only, isFirstEnough = false, onCase = () => {} } = options;
   const simulator = createSimulator();
   const pairs = new Pairs(simulator.features, randomNumbers(seed), simulator.refusalOf);
-  const first = isFirstEnough ? [...KNOWN.map(([, one]) => one), ...singlesOf(simulator.features)] : [];
+  const first = isFirstEnough ? [...KNOWN.map(([, one]) => one), ...(await singlesOf(simulator))] : [];
   /** By law. @type {Record<string, number>} */
   const counts = {};
   /** The first of each law, and of each smallest configuration. @type {Map<string, Violation>} */
