@@ -172,6 +172,7 @@ export const FILES = Object.freeze({
  * @property {(request: RpcRequest, answer: Answer, context: Context & {seconds: number, node: number}) => Answer | undefined} [after]
  * @property {(request: {method: string}) => number} [takesMs] before the node takes a request
  * @property {readonly [from: number, to: number, node?: number]} [away] seconds of the load in which no node, or this one, answers
+ * @property {boolean} [statesNoGas]
  * @property {boolean} [contradicts] a node announces what it does not serve
  * @property {string[]} causes verdicts that are true of a run on it, beside those of every chain
  * @property {string[]} [isNoCause] verdicts that are not true of it, although they are of other chains
@@ -234,6 +235,14 @@ export const BEHAVIOURS = Object.freeze({
   'a rising base fee': { chain: { baseFeeAfter: wave }, causes: ['node-bound', 'funds'] },
   'no base fee': { chain: { hasBaseFee: false }, causes: [] },
   'small blocks': { chain: { gasLimit: 450_000 }, causes: ['node-bound'] },
+  'no gas of blocks': {
+    statesNoGas: true,
+    after: ({ method }, { result }) =>
+      /^eth_getBlockBy/.test(method) && (result ?? null) !== null
+        ? { result: { ...result, gasUsed: '0x0' } }
+        : undefined,
+    causes: [],
+  },
   'no receipts of blocks': {
     before: ({ method }) =>
       method === 'eth_getBlockReceipts'

@@ -182,7 +182,11 @@ export const RECOMPUTED = {
       const ours = sumOf(
         seen.map((block) => block.transactions.filter((/** @type {any} */ tx) => own.has(tx.hash)).length),
       );
-      if (row.transactions !== transactions || row.gasUsed !== gasUsed || row.ours > ours)
+      if (
+        row.transactions !== transactions ||
+        (row.gasUsed !== gasUsed && behaviour.statesNoGas !== true) ||
+        row.ours > ours
+      )
         yield `${row.firstNumber} to ${row.lastNumber}: ${JSON.stringify(row)}; the chain has ${transactions} transactions, ${ours} of the run, ${gasUsed} gas`;
     }
   },
@@ -316,7 +320,8 @@ export const RECOMPUTED = {
       if (awayMs < 0 || awayMs > ranMs) yield `an endpoint was away for ${awayMs} of ${ranMs} ms`;
   },
 
-  *'the checks have their share of the requests'({ config, configuration, samples }, { consistency, generator, end }) {
+  *'the checks have their share of the requests'({ config, configuration, samples }, run) {
+    const { consistency, generator, end } = run;
     if (consistency == null || end !== 'duration') return;
     const others = sumOf(Object.values(generator.rpcCalls)) - (generator.rpcCalls.check ?? 0);
     const seconds = Math.max(0, ...samples.map(({ endedAtUs }) => endedAtUs)) / 1e6;
@@ -324,6 +329,8 @@ export const RECOMPUTED = {
     const most = CHECKS_PER_SECOND * seconds + config.network.checkShare * others + CHECKS_OF_A_ROUND * 2;
     if (consistency.requests > most) yield `${consistency.requests} requests; ${most} or less are their share`;
     if (!hasNoFault(configuration) || (generator.rpcCalls.submit ?? 0) < 20 || generator.workers > 1) return;
+    const least = 0.8 * (CHECKS_PER_SECOND * (run.window.durationMs / 1000) + config.network.checkShare * others);
+    if (consistency.requests < least) yield `${consistency.requests} requests; ${least} or more are their share`;
     for (const name of ['head', 'block', 'unknown', 'index'])
       if ((consistency.checks[name] ?? 0) === 0) yield `${name} was never checked: ${JSON.stringify(consistency)}`;
   },
@@ -384,6 +391,34 @@ export const FAULTLESS = {
       yield `${poor.length} wallets were below ${refillBelowWei} wei, and none was paid: ${JSON.stringify(refills)}`;
   },
 
+  *'a window in which nothing may start has a warning'(_, { pace, window, warnings, end }) {
+    if (
+      pace === undefined ||
+      end !== 'duration' ||
+      window.durationMs < 5000 ||
+      pace.pausedMs < 0.99 * window.durationMs
+    )
+      return;
+    if (!warnings.some((words) => words.includes('no operation is started'))) yield JSON.stringify(warnings);
+  },
+
+  *'gas that the chain does not state is unknown'({ behaviour }, { rates, blocks, end }) {
+    if (behaviour.statesNoGas !== true || end === 'set_up_failed' || blocks.transactions === 0) return;
+    if ((rates.chainGasPerSecond ?? null) !== null) yield `chainGasPerSecond ${rates.chainGasPerSecond}`;
+  },
+
+  *'the gas of an operation is that of the chain'({ chain, loadStartUs, configuration }, { gasRate, intervals, end }) {
+    if (gasRate === undefined || end !== 'duration' || !hasNoFault(configuration)) return;
+    if (configuration.chain === 'no receipts of blocks') return;
+    const fromUs = loadStartUs + 1000 * (intervals.find(({ phase }) => phase === 'load')?.startMs ?? 0);
+    const own = new Set(chain.submissions.filter(({ atUs }) => atUs >= fromUs).map(({ hash }) => hash));
+    const gas = chain.receiptsOf(({ transactionHash }) => own.has(transactionHash)).map((one) => Number(one.gasUsed));
+    const mean = sumOf(gas) / gas.length;
+    // By chance: a mix has operations of different gas.
+    if (gas.length > 40 && Math.abs((gasRate.gasPerOperation ?? 0) - mean) > 0.06 * mean)
+      yield `gasPerOperation ${gasRate.gasPerOperation}, ${mean} by ${gas.length} receipts`;
+  },
+
   *'an audit that nothing disturbs is exact'({ stopsUs, behaviour }, { audit, end }) {
     if (audit === null || end === 'set_up_failed' || stopsUs.length > 1 || behaviour.contradicts === true) return;
     if (audit.result !== 'exact') yield `${audit.result}: ${JSON.stringify(audit.incomplete)}`;
@@ -421,7 +456,7 @@ const FAULTS = Object.freeze({
   maxSpend: ['tight'],
   txTimeout: ['short'],
 });
-const HARMLESS = Object.freeze(['usual', 'no base fee', 'no receipts of blocks']);
+const HARMLESS = Object.freeze(['usual', 'no gas of blocks', 'no base fee', 'no receipts of blocks']);
 
 /** @param {Observed['configuration']} configuration */
 function hasNoFault({ chain = 'usual', ...configuration }) {

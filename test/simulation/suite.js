@@ -30,7 +30,7 @@ export const KNOWN = [
   ['a stop between set-up and load', { act: 'Ctrl-C between set-up and load', warmup: 'auto' }],
   ['no base fee', { maxBaseFee: 'low', chain: 'no base fee' }],
   ['a hold that begins before the window', { maxBaseFee: 'below all', load: 'rate', warmup: 'fixed' }],
-  ['a rate in gas on both sides', { workload: 'mix', load: 'gas rate', warmup: 'auto' }],
+  ['a rate in gas on both sides', { workload: 'mix', load: 'gas rate', inFlight: '4' }],
   ['levels of a pending block that is read', { ladder: 'all', inFlight: '4' }],
   ['wallets that are refilled', { funds: 'refills', inFlight: '4', workers: '2' }],
   ['two threads that are held', { maxBaseFee: 'low', workers: '2', chain: 'a rising base fee' }],
