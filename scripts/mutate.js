@@ -3,11 +3,14 @@
  * these mutants the given tests find.
  *
  *     node scripts/mutate.js --src src/core,src/stats --tests test/laws/core,test/laws/stats [--count 100] [--seed 1]
- *                            [--root CHECKOUT]
+ *                            [--root CHECKOUT] [--executed] [--per-file 2] [--list]
+ *                            [--command 'node scripts/simulate.js --cases 80 --first']
  *
  * Prints each mutant with its result, and the share found. --root names another checkout (with node_modules), so that
- * two versions can be compared. Mutants that change nothing a test could see are not left out; their share is about the
- * same in both versions.
+ * two versions can be compared. --command is run in place of the tests: exit code 0 means that they pass. --executed leaves
+ * out mutants in code that the tests do not execute; --per-file draws at most so many of one file; --list prints the mutants
+ * as JSON and runs none. Mutants that change nothing a test could see are not left out; their share is about the same in
+ * both versions.
  */
 import { spawn } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -34,6 +37,11 @@ const { values } = parseArgs({
     tests: { type: 'string', default: 'test/laws/core,test/laws/stats' },
     count: { type: 'string', default: '100' },
     seed: { type: 'string', default: '1' },
+    command: { type: 'string' },
+    executed: { type: 'boolean', default: false },
+    'per-file': { type: 'string', default: 'Infinity' },
+    jobs: { type: 'string', default: '2' },
+    list: { type: 'boolean', default: false },
     root: { type: 'string', default: fileURLToPath(new URL('..', import.meta.url)) },
   },
 });
@@ -41,6 +49,8 @@ const ROOT = resolve(values.root);
 /** An endless loop or an endless wait counts as found. The first limit is CPU time, which a busy machine does not change. */
 const CPU_LIMIT_S = 120;
 const TIMEOUT_MS = 1_200_000;
+
+const ALL_TESTS = 'all-tests.mjs';
 
 const OPERATORS = /** @type {Record<string, string>} */ ({
   '+': '-',
@@ -104,13 +114,40 @@ function mutantsOf(file) {
   return found;
 }
 
-/** @param {Mutant[]} all @param {number} count @param {number} seed @returns {Mutant[]} drawn without replacement */
-function draw(all, count, seed) {
+/** @param {Mutant[]} all @param {{count: number, perFile: number, seed: number}} options @returns {Mutant[]} drawn without replacement */
+function draw(all, { count, perFile, seed }) {
   const random = randomNumbers(seed);
   const left = [...all];
-  return Array.from({ length: Math.min(count, left.length) }, () =>
-    left.splice(Math.floor(random() * left.length), 1),
-  ).flat();
+  /** @type {Mutant[]} */
+  const drawn = [];
+  while (drawn.length < count && left.length > 0) {
+    const [one] = left.splice(Math.floor(random() * left.length), 1);
+    if (drawn.filter(({ file }) => file === one.file).length < perFile) drawn.push(one);
+  }
+  return drawn;
+}
+
+/**
+ * @param {string} folder a copy of the checkout, in which the tests have run
+ * @param {string} reports of NODE_V8_COVERAGE
+ * @returns {(mutant: Mutant) => boolean} whether its code was executed
+ */
+function executedIn(folder, reports) {
+  /** By URL: the ranges of functions and of their blocks. @type {Map<string, Array<{startOffset: number, endOffset: number, count: number}>>} */
+  const ranges = new Map();
+  for (const name of readdirSync(reports)) {
+    const { result } = JSON.parse(readFileSync(join(reports, name), 'utf8'));
+    for (const { url, functions } of result)
+      ranges.set(url, [...(ranges.get(url) ?? []), ...functions.flatMap((/** @type {any} */ one) => one.ranges)]);
+  }
+  return ({ file, start }) => {
+    const around = (ranges.get(pathToFileURL(join(folder, file)).href) ?? []).filter(
+      ({ startOffset, endOffset }) => startOffset <= start && start < endOffset,
+    );
+    if (around.length === 0) return false;
+    const lengths = around.map(({ startOffset, endOffset }) => endOffset - startOffset);
+    return around.some(({ count }, i) => lengths[i] === Math.min(...lengths) && count > 0);
+  };
 }
 
 /** @returns {string} a copy of the checkout, without node_modules */
@@ -122,12 +159,13 @@ function copyOf() {
   return folder;
 }
 
-/** @param {string} folder @param {string} all the file that imports the tests @returns {Promise<boolean>} whether they pass */
-function passes(folder, all) {
+/** @param {string} folder a copy of the checkout @param {NodeJS.ProcessEnv} [env] @returns {Promise<boolean>} whether the tests pass there */
+function passes(folder, env = {}) {
+  const command = values.command ?? `exec '${process.execPath}' --test-reporter=tap ${ALL_TESTS}`;
   return new Promise((done) => {
-    const limited = `ulimit -t ${CPU_LIMIT_S}; exec "$0" "$@"`;
-    const child = spawn('/bin/sh', ['-c', limited, process.execPath, '--test-reporter=tap', all], {
+    const child = spawn('/bin/sh', ['-c', `ulimit -t ${CPU_LIMIT_S}; ${command}`], {
       cwd: folder,
+      env: { ...process.env, ...env },
       stdio: ['ignore', 'pipe', 'ignore'],
       detached: true,
     });
@@ -146,38 +184,62 @@ function passes(folder, all) {
   });
 }
 
-/** @param {Mutant[]} mutants shared by the workers @param {string[]} tests @param {(mutant: Mutant, isFound: boolean) => void} report */
-async function work(mutants, tests, report) {
+/** @param {string[]} tests @param {(folder: string) => Promise<void>} use */
+async function withCopy(tests, use) {
   const folder = copyOf();
   try {
-    const all = join(folder, 'all-tests.mjs');
-    writeFileSync(all, tests.map((file) => `import '${pathToFileURL(join(folder, file)).href}';\n`).join(''));
-    if (!(await passes(folder, all))) throw new Error('the tests fail without a mutant');
-    for (let mutant = mutants.shift(); mutant !== undefined; mutant = mutants.shift()) {
-      const path = join(folder, mutant.file);
-      const text = readFileSync(path, 'utf8');
-      writeFileSync(path, text.slice(0, mutant.start) + mutant.text + text.slice(mutant.end));
-      report(mutant, !(await passes(folder, all)));
-      writeFileSync(path, text);
-    }
+    const imports = tests.map((file) => `import '${pathToFileURL(join(folder, file)).href}';\n`);
+    writeFileSync(join(folder, ALL_TESTS), imports.join(''));
+    await use(folder);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-const all = filesIn(values.src.split(',')).flatMap(mutantsOf);
-const drawn = draw(all, Number(values.count), Number(values.seed));
-// The index of a folder only imports the others.
-const isTest = (/** @type {string} */ file) => file.endsWith('.test.js') && basename(file) !== 'index.test.js';
-const tests = filesIn(values.tests.split(',')).filter(isTest);
-const count = drawn.length;
-let found = 0;
-console.log(`${count} of ${all.length} mutants of ${relative('', ROOT) || '.'}, ${tests.length} test files`);
-const workers = Array.from({ length: Math.min(2, availableParallelism()) }, () =>
-  work(drawn, tests, (mutant, isFound) => {
+/** @param {Mutant[]} mutants shared by the workers @param {string} folder @param {(mutant: Mutant, isFound: boolean) => void} report */
+async function work(mutants, folder, report) {
+  for (let mutant = mutants.shift(); mutant !== undefined; mutant = mutants.shift()) {
+    const path = join(folder, mutant.file);
+    const text = readFileSync(path, 'utf8');
+    writeFileSync(path, text.slice(0, mutant.start) + mutant.text + text.slice(mutant.end));
+    report(mutant, !(await passes(folder)));
+    writeFileSync(path, text);
+  }
+}
+
+/** @param {Mutant[]} drawn @param {string[]} tests */
+async function test(drawn, tests) {
+  const count = drawn.length;
+  let found = 0;
+  const report = (/** @type {Mutant} */ mutant, /** @type {boolean} */ isFound) => {
     if (isFound) found += 1;
     console.log(`${isFound ? 'found   ' : 'SURVIVED'} ${mutant.words}`);
-  }),
-);
-await Promise.all(workers);
-console.log(`${found} of ${count} mutants found (${((100 * found) / count).toFixed(0)} %)`);
+  };
+  const jobs = Math.min(Number(values.jobs), availableParallelism());
+  await Promise.all(Array.from({ length: jobs }, () => withCopy(tests, (folder) => work(drawn, folder, report))));
+  console.log(`${found} of ${count} mutants found (${((100 * found) / count).toFixed(0)} %)`);
+}
+
+let all = filesIn(values.src.split(',')).flatMap(mutantsOf);
+// The index of a folder only imports the others.
+const isTest = (/** @type {string} */ file) => file.endsWith('.test.js') && basename(file) !== 'index.test.js';
+const tests = values.command === undefined ? filesIn(values.tests.split(',')).filter(isTest) : [];
+await withCopy(tests, async (folder) => {
+  const reports = join(folder, 'executed');
+  if (values.list && !values.executed) return;
+  if (!(await passes(folder, values.executed ? { NODE_V8_COVERAGE: reports } : {})))
+    throw new Error('the tests fail without a mutant');
+  if (values.executed) all = all.filter(executedIn(folder, reports));
+});
+const drawn = draw(all, {
+  count: Number(values.count),
+  perFile: Number(values['per-file']),
+  seed: Number(values.seed),
+});
+if (values.list) console.log(JSON.stringify(drawn, null, 1));
+else {
+  console.log(
+    `${drawn.length} of ${all.length} mutants of ${relative('', ROOT) || '.'}, by ${values.command ?? `${tests.length} test files`}`,
+  );
+  await test(drawn, tests);
+}

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { anvilFor } from '../helpers/anvil.js';
-import { startDialectProxy, startDialectSocket } from '../helpers/dialect-node.js';
+import { startDialectProxy, startDialectSocket } from '../helpers/dialect-proxy.js';
 import { ACCUSATIONS, DIALECTS, FUNDER } from '../helpers/dialects.js';
 import { runOf, takeWallets } from '../helpers/run-of.js';
 

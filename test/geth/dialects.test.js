@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startGeth } from '../../scripts/nodes/geth.js';
-import { startDialectProxy } from '../helpers/dialect-node.js';
+import { startDialectProxy } from '../helpers/dialect-proxy.js';
 import { ACCUSATIONS, DIALECTS } from '../helpers/dialects.js';
 import { runOf } from '../helpers/run-of.js';
 

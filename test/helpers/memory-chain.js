@@ -283,6 +283,17 @@ export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000
   const answersAfter = (lagMs) => {
     const seen = () => view(lagMs);
     const stateAt = (/** @type {any} */ at) => seen().states[numberAt(at, seen())];
+    /** @param {any} block @param {boolean} isWhole @param {boolean} [isPending] */
+    const blockAnswer = (block, isWhole, isPending = false) => {
+      if (block === undefined) return null;
+      const rest = { ...block };
+      delete rest.receipts;
+      const listed = isPending ? [...pool.values()] : block.transactions;
+      const transactions = listed.map((/** @type {any} */ tx) =>
+        isWhole ? shown(tx, isPending ? null : block) : tx.hash,
+      );
+      return { ...rest, ...(isPending && { number: hex(seen().blocks.length), hash: null }), transactions };
+    };
     return {
       eth_chainId: () => CHAIN_ID,
       web3_clientVersion: () => 'Memory/v1',
@@ -290,17 +301,21 @@ export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000
       eth_blockNumber: () => hex(seen().blocks.length - 1),
       eth_getBlockByNumber: (at, isWhole) => {
         const { blocks } = seen();
-        const block = /^0x/.test(at) ? blocks[Number(at)] : blocks[numberAt(at, seen())];
-        if (block === undefined) return null;
-        const rest = { ...block };
-        delete rest.receipts;
-        const listed = at === 'pending' ? [...pool.values()] : block.transactions;
-        const transactions = listed.map(
-          isWhole
-            ? (/** @type {any} */ tx) => shown(tx, at === 'pending' ? null : block)
-            : (/** @type {any} */ tx) => tx.hash,
+        return blockAnswer(
+          /^0x/.test(at) ? blocks[Number(at)] : blocks[numberAt(at, seen())],
+          isWhole,
+          at === 'pending',
         );
-        return { ...rest, ...(at === 'pending' && { number: hex(blocks.length), hash: null }), transactions };
+      },
+      eth_getBlockByHash: (hash, isWhole) =>
+        blockAnswer(
+          seen().blocks.find((one) => one.hash === hash),
+          isWhole,
+        ),
+      eth_getTransactionByBlockHashAndIndex: (hash, index) => {
+        const block = seen().blocks.find((one) => one.hash === hash);
+        const tx = block?.transactions[Number(index)];
+        return tx === undefined ? null : { ...shown(tx, block), transactionIndex: hex(Number(index)) };
       },
       eth_getTransactionCount: (address, at) => {
         let next = stateAt(at).nonces.get(address.toLowerCase()) ?? 0;

@@ -11,11 +11,13 @@ import { Wallet } from 'ethers';
  * @property {number[]} [rpcs] numbers of the endpoints
  * @property {string} [scheme] of the endpoints
  * @property {string} [rich] the only address that has funds before the run
+ * @property {string} [limits] verdict that is true of a run that it limits, if nothing else does
+ * @property {boolean} [isNeutral] it limits nothing
  *
  * @typedef {Readonly<Record<string, Value>>} Values
  */
 
-const FUNDER_KEY = `0x${'5e'.repeat(32)}`;
+export const FUNDER_KEY = `0x${'5e'.repeat(32)}`;
 export const FUNDER = new Wallet(FUNDER_KEY).address.toLowerCase();
 
 /** What no output may show. */
@@ -32,7 +34,7 @@ export function featuresIn(folder) {
   return {
     workload: {
       counter: {},
-      transfer: { args: '--workload transfer' },
+      transfer: { args: '--workload transfer', isNeutral: true },
       deploy: { args: '--workload deploy --set bytes=100' },
       calls: { args: '--workload rpc --method eth_blockNumber' },
       'calls of a preset': { args: '--workload rpc --calls light' },
@@ -52,30 +54,30 @@ export function featuresIn(folder) {
       },
       'mix with calls that the node lacks': { args: '--mix counter:50,calls:50 --method trace_block' },
     },
-    inFlight: { 1: {}, 4: { args: '--in-flight 4' } },
+    inFlight: { 1: {}, 4: { args: '--in-flight 4', isNeutral: true } },
     load: {
       closed: {},
-      rate: { args: '--rate 12' },
-      'random arrivals': { args: '--rate 12 --arrival poisson' },
-      stages: { args: '--stages 6/2s,16/2s,16:4/2s' },
+      rate: { args: '--rate 12', limits: 'rate-bound' },
+      'random arrivals': { args: '--rate 12 --arrival poisson', limits: 'rate-bound' },
+      stages: { args: '--stages 6/2s,16/2s,16:4/2s', limits: 'rate-bound' },
       iterations: { args: '--iterations 5' },
-      'gas rate': { args: '--rate 300kgas' },
-      'pool target': { args: '--pool-target 6' },
-      'pool of blocks': { args: '--pool-target 1blocks' },
-      'think time': { args: '--think-time 700ms' },
+      'gas rate': { args: '--rate 300kgas', limits: 'rate-bound' },
+      'pool target': { args: '--pool-target 6', limits: 'rate-bound' },
+      'pool of blocks': { args: '--pool-target 1blocks', limits: 'rate-bound' },
+      'think time': { args: '--think-time 700ms', limits: 'rate-bound' },
     },
-    warmup: { none: {}, fixed: { args: '--warmup 2s' }, auto: { args: '--warmup auto' } },
-    workers: { 1: {}, 2: { args: '--workers 2' } },
+    warmup: { none: {}, fixed: { args: '--warmup 2s', isNeutral: true }, auto: { args: '--warmup auto' } },
+    workers: { 1: {}, 2: { args: '--workers 2', isNeutral: true } },
     endpoints: {
       one: { rpcs: [1] },
-      two: { rpcs: [1, 2] },
-      'web socket': { rpcs: [1], scheme: 'ws' },
-      'in turn': { rpcs: [1, 2], args: '--spread round-robin' },
+      two: { rpcs: [1, 2], isNeutral: true },
+      'web socket': { rpcs: [1], scheme: 'ws', isNeutral: true },
+      'in turn': { rpcs: [1, 2], args: '--spread round-robin', isNeutral: true },
       apart: { rpcs: [1, 2], args: '--spread apart' },
       'other for submissions': { rpcs: [1], args: '--send-rpc http://127.0.0.1:2' },
     },
-    inclusion: { auto: {}, sync: { args: '--inclusion sync' } },
-    confirmations: { 0: {}, 2: { args: '--confirmations 2' } },
+    inclusion: { auto: {}, sync: { args: '--inclusion sync', isNeutral: true } },
+    confirmations: { 0: {}, 2: { args: '--confirmations 2', isNeutral: true } },
     ladder: { none: {}, all: { args: '--ladder auto' }, some: { args: '--ladder pending,safe' } },
     consistency: { none: {}, checked: { args: '--check consistency --check-share 20%' } },
     funds: {
@@ -84,7 +86,7 @@ export function featuresIn(folder) {
       refills: {
         env: { STRESS_FUNDER_KEY: FUNDER_KEY },
         rich: FUNDER,
-        args: '--fund-amount 30000000wei --refill-below 28000000wei',
+        args: '--fund-amount 30000000wei --refill-below 29500000wei',
       },
       'refills below a low threshold': {
         env: { STRESS_FUNDER_KEY: FUNDER_KEY },
@@ -96,7 +98,7 @@ export function featuresIn(folder) {
       none: {},
       low: { args: '--max-base-fee 20wei' },
       high: { args: '--max-base-fee 100gwei' },
-      'below all': { args: '--max-base-fee 5wei' },
+      'below all': { args: '--max-base-fee 5wei', limits: 'rate-bound' },
     },
     storm: {
       none: {},
@@ -109,9 +111,9 @@ export function featuresIn(folder) {
       automatic: {},
       'highest fee': { args: '--max-fee 60wei' },
       'no room above the fee': { args: '--max-fee 16wei' },
-      legacy: { args: '--legacy' },
+      legacy: { args: '--legacy', isNeutral: true },
     },
-    batch: { 1: {}, 8: { args: '--batch 8' } },
+    batch: { 1: {}, 8: { args: '--batch 8', isNeutral: true } },
     thresholds: { none: {}, some: { args: '--threshold p99<60s,failed<50%,tps>0 --threshold audit=exact' } },
     txTimeout: { usual: {}, short: { args: '--tx-timeout 4s' } },
     secrets: {
@@ -168,13 +170,16 @@ export const FILES = Object.freeze({
  * @property {(request: RpcRequest, context: Context & {seconds: number, node: number}) => Answer | undefined} [before] the
  *   answer in place of the node's; seconds: since the load began, negative before; one that throws hangs up
  * @property {(request: RpcRequest, answer: Answer, context: Context & {seconds: number, node: number}) => Answer | undefined} [after]
+ * @property {(request: {method: string}) => number} [takesMs] before the node takes a request
  * @property {readonly [from: number, to: number, node?: number]} [away] seconds of the load in which no node, or this one, answers
+ * @property {boolean} [statesNoGas]
  * @property {boolean} [contradicts] a node announces what it does not serve
  * @property {string[]} causes verdicts that are true of a run on it, beside those of every chain
+ * @property {string[]} [isNoCause] verdicts that are not true of it, although they are of other chains
  */
 
 const SEND = /^eth_sendRawTransaction/;
-const isSend = (/** @type {RpcRequest} */ { method }) => SEND.test(method);
+const isSend = (/** @type {{method: string}} */ { method }) => SEND.test(method);
 const within = (/** @type {number} */ seconds, /** @type {number} */ from, /** @type {number} */ to) =>
   seconds >= from && seconds < to;
 /** Up and down between 7 and 252 wei. @param {number} blocks */
@@ -208,6 +213,11 @@ export const BEHAVIOURS = Object.freeze({
         : undefined,
     causes: ['node-bound'],
   },
+  'slow submissions': {
+    takesMs: ({ method }) => (isSend({ method }) ? 700 : 0),
+    causes: ['node-bound'],
+    isNoCause: ['concurrency-bound'],
+  },
   'lost answers': {
     after: (request, _, { seconds, count }) => {
       if (isSend(request) && seconds > 1 && count('lost') % 6 === 0) throw new Error('hangs up');
@@ -225,6 +235,14 @@ export const BEHAVIOURS = Object.freeze({
   'a rising base fee': { chain: { baseFeeAfter: wave }, causes: ['node-bound', 'funds'] },
   'no base fee': { chain: { hasBaseFee: false }, causes: [] },
   'small blocks': { chain: { gasLimit: 450_000 }, causes: ['node-bound'] },
+  'no gas of blocks': {
+    statesNoGas: true,
+    after: ({ method }, { result }) =>
+      /^eth_getBlockBy/.test(method) && (result ?? null) !== null
+        ? { result: { ...result, gasUsed: '0x0' } }
+        : undefined,
+    causes: [],
+  },
   'no receipts of blocks': {
     before: ({ method }) =>
       method === 'eth_getBlockReceipts'

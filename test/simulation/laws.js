@@ -14,6 +14,7 @@ import { figureNames, shownFigure } from '../../src/stats/figures.js';
 import { checkThresholds, parseThreshold } from '../../src/stats/thresholds.js';
 import { assertRunFile, schemaErrors } from '../helpers/run-file.js';
 import { FUNDER, SECRETS } from './features.js';
+import { FAULTLESS, RECOMPUTED } from './recomputed.js';
 
 /**
  * @import { RunFile } from '../../src/contracts/run-file.d.ts'
@@ -226,9 +227,11 @@ const OF_RUNS = {
       yield `failed ${failed}, by name ${byName}`;
   },
 
-  *'a verdict names a cause that was there'({ behaviour, config }, { verdict, end }) {
+  *'a verdict names a cause that was there'({ behaviour, config, configuration }, { verdict, end }) {
     if (verdict === null || end === 'set_up_failed') return;
     const possible = new Set(['unknown', ...behaviour.causes, ...causesOf(config)]);
+    // Of transactions that wait for their answers: others wait for something else as well.
+    if (isAlone(configuration)) for (const name of behaviour.isNoCause ?? []) possible.delete(name);
     if (!possible.has(verdict.name)) yield `${verdict.name}: ${verdict.evidence}`;
   },
 
@@ -345,11 +348,18 @@ export function violationsIn(observed) {
   const { run } = observed;
   /** @type {Array<[string, () => Iterable<string>]>} */
   const laws = Object.entries(OF_ALL).map(([law, ask]) => [law, () => ask(observed)]);
-  if (run !== null) for (const [law, ask] of Object.entries(OF_RUNS)) laws.push([law, () => ask(observed, run)]);
+  if (run !== null)
+    for (const [law, ask] of Object.entries({ ...OF_RUNS, ...RECOMPUTED, ...FAULTLESS }))
+      laws.push([law, () => ask(observed, run)]);
   return laws.flatMap(([law, ask]) => [...ask()].slice(0, 3).map((words) => ({ law, words })));
 }
 
-export const LAWS = Object.freeze([...Object.keys(OF_ALL), ...Object.keys(OF_RUNS)]);
+export const LAWS = Object.freeze([
+  ...Object.keys(OF_ALL),
+  ...Object.keys(OF_RUNS),
+  ...Object.keys(RECOMPUTED),
+  ...Object.keys(FAULTLESS),
+]);
 
 /** @param {RunFile} run @returns {string[]} what outputs make of it */
 function textsOf(run) {
@@ -362,6 +372,11 @@ function textsOf(run) {
 function hasNull(value) {
   if (value === null) return true;
   return typeof value === 'object' && Object.values(value).some(hasNull);
+}
+
+/** Whether only the chain differs from the defaults. @param {Observed['configuration']} configuration */
+function isAlone(configuration) {
+  return Object.keys(configuration).every((feature) => feature === 'chain');
 }
 
 /** Verdicts that are true of a load on every chain. @param {Observed['config']} config */

@@ -205,7 +205,7 @@ class User {
  * @param {{sinceLoad: () => number, latencyMs: () => number}} network sinceLoad: seconds
  * @returns {Platform['transports']}
  */
-function transportsOf({ before, after, lagMs = {}, away }, chain, clock, { sinceLoad, latencyMs }) {
+function transportsOf({ before, after, takesMs = () => 0, lagMs = {}, away }, chain, clock, { sinceLoad, latencyMs }) {
   /** @param {number} node */
   const isAway = (node) => {
     const [from, to, only = node] = away ?? [Infinity, Infinity];
@@ -220,6 +220,8 @@ function transportsOf({ before, after, lagMs = {}, away }, chain, clock, { since
     const dialect = {
       before: (/** @type {any} */ request, /** @type {any} */ context) => {
         if (isAway(node)) throw new Error('connection refused');
+        const waitMs = takesMs(request);
+        if (waitMs > 0) return clock.sleep(waitMs).then(() => before?.(request, { ...context, ...more() }));
         return before?.(request, { ...context, ...more() });
       },
       after: (/** @type {any} */ request, /** @type {any} */ answer, /** @type {any} */ context) =>

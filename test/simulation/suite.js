@@ -12,13 +12,56 @@ import { createSimulator } from './run.js';
 
 const WAITS = 'the run ends';
 
+/** What once broke a law. @type {Array<[words: string, configuration: Configuration]>} */
+export const KNOWN = [
+  ['users beside one wallet have addresses', { workload: 'mix with calls of own addresses' }],
+  [
+    'a hold acts on both sides',
+    { workload: 'mix with calls', load: 'rate', maxBaseFee: 'low', chain: 'a rising base fee' },
+  ],
+  ['calls are tried before a payment', { workload: 'mix with calls that the node lacks' }],
+  ['both sides have threads', { workload: 'mix with calls', workers: '2' }],
+  ['a reference that is away', { workload: 'recorded calls, compared', chain: 'a compared node that is away' }],
+  ['no room to replace', { storm: 'replacements', fees: 'no room above the fee' }],
+  ['a web socket that is lost', { endpoints: 'web socket', consistency: 'checked', chain: 'a restart' }],
+  ['a window that is held', { maxBaseFee: 'below all', load: 'rate' }],
+  ['a level without its confirmations', { confirmations: '2', ladder: 'all' }],
+  ['limits of rate in the warm-up', { workload: 'recorded calls', warmup: 'fixed', chain: 'rate limits' }],
+  ['a stop between set-up and load', { act: 'Ctrl-C between set-up and load', warmup: 'auto' }],
+  ['no base fee', { maxBaseFee: 'low', chain: 'no base fee' }],
+  ['a hold that begins before the window', { maxBaseFee: 'below all', load: 'rate', warmup: 'fixed' }],
+  ['a rate in gas on both sides', { workload: 'mix', load: 'gas rate', inFlight: '4' }],
+  ['levels of a pending block that is read', { ladder: 'all', inFlight: '4' }],
+  ['wallets that are refilled', { funds: 'refills', inFlight: '4', workers: '2' }],
+  ['two threads that are held', { maxBaseFee: 'low', workers: '2', chain: 'a rising base fee' }],
+  ['a reorg between two answers', { workload: 'recorded calls, compared', chain: 'a reorg' }],
+];
+
 /**
- * @param {{cases: number, seed: number, skipped?: ReadonlySet<string>, only?: Configuration, onCase?: (done: number, observed: Observed | null) => void}} options
- *   skipped: laws whose violations are counted only
+ * Each value alone, with the defaults of all others: there the laws of a run without a fault hold.
+ * @param {ReturnType<typeof createSimulator>} simulator
+ * @returns {Promise<Configuration[]>} without those that the command line refuses
  */
-export async function simulateMany({ cases, seed, skipped = new Set(), only, onCase = () => {} }) {
+export async function singlesOf({ features, refusalOf }) {
+  const all = Object.entries(features).flatMap(([feature, values], i) =>
+    Object.keys(values)
+      .slice(i === 0 ? 0 : 1)
+      .map((value) => /** @type {Configuration} */ ({ [feature]: value })),
+  );
+  const refusals = await Promise.all(all.map(refusalOf));
+  return all.filter((_, i) => refusals[i] === null);
+}
+
+/**
+ * @param {{cases: number, seed: number, skipped?: ReadonlySet<string>, only?: Configuration, isFirstEnough?: boolean, onCase?: (done: number, observed: Observed | null) => void}} options
+ *   skipped: laws whose violations are counted only; isFirstEnough: what once broke a law and single values come first, and
+ *   the first violation ends it
+ */
+export async function simulateMany(options) {
+  const { cases, seed, skipped = new Set(), only, isFirstEnough = false, onCase = () => {} } = options;
   const simulator = createSimulator();
   const pairs = new Pairs(simulator.features, randomNumbers(seed), simulator.refusalOf);
+  const first = isFirstEnough ? [...KNOWN.map(([, one]) => one), ...(await singlesOf(simulator))] : [];
   /** By law. @type {Record<string, number>} */
   const counts = {};
   /** The first of each law, and of each smallest configuration. @type {Map<string, Violation>} */
@@ -36,7 +79,7 @@ export async function simulateMany({ cases, seed, skipped = new Set(), only, onC
   };
   try {
     for (let i = 0; i < cases; i += 1) {
-      const configuration = only ?? (await pairs.next());
+      const configuration = only ?? first[i] ?? (await pairs.next());
       const ofRun = seed * 100_003 + i;
       const { observed, violations } = await check(configuration, ofRun);
       const code = String(observed?.code ?? 'none');
@@ -44,6 +87,12 @@ export async function simulateMany({ cases, seed, skipped = new Set(), only, onC
       const name = observed?.run?.verdict?.name;
       if (name !== undefined) verdicts[name] = (verdicts[name] ?? 0) + 1;
       onCase(i + 1, observed);
+      if (isFirstEnough && violations.length > 0) {
+        const [{ law, words }] = violations;
+        counts[law] = 1;
+        found.set(law, { law, words, seed: ofRun, configuration });
+        break;
+      }
       for (const law of new Set(violations.map((one) => one.law))) {
         counts[law] = (counts[law] ?? 0) + 1;
         if (skipped.has(law) || counts[law] > MOST_OF_A_LAW) continue;

@@ -1,0 +1,53 @@
+/** stress fund on the chain in memory, and the run after it. */
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { commands } from '../../src/cli/commands.js';
+import { Stop } from '../../src/core/stop.js';
+import { dialectTransport } from '../helpers/dialect-node.js';
+import { createMemoryChain } from '../helpers/memory-chain.js';
+import { configOf, runConfig } from '../helpers/simulated-run.js';
+import { FUNDER, FUNDER_KEY } from './features.js';
+import { VirtualTime, createSimulatedPlatform, loadModules } from './platform.js';
+
+const MOST_MS = 600_000;
+
+for (const [mix, used] of /** @type {const} */ ([
+  ['counter:40,calls:60', 4],
+  ['counter:20,transfer:20,calls:60', 4],
+  ['counter:50,transfer:50', 10],
+]))
+  it(`stress fund --mix ${mix} pays the wallets that the run uses, and no other`, async () => {
+    const time = new VirtualTime();
+    const clock = time.clock();
+    const chain = createMemoryChain({ clock, rich: FUNDER });
+    const platform = createSimulatedPlatform(time, 1, { undici: dialectTransport({}, chain.ask, clock) });
+    const words = `--rpc http://127.0.0.1:1 -t 10 --mix ${mix}`.split(' ');
+    try {
+      await loadModules();
+      const config = await configOf(['fund', ...words], { STRESS_FUNDER_KEY: FUNDER_KEY });
+      const context = {
+        ...platform,
+        ...{ stop: new Stop(), outputs: [], version: '0', onProgress: () => {} },
+        log: { info: () => {}, warn: () => {}, error: () => {}, fatal: () => {} },
+      };
+      const funded = commands.fund(config, /** @type {any} */ (context));
+      await time.until(funded, MOST_MS);
+      assert.equal(await funded, 0);
+      const { balances } = chain.head().state;
+      // Contracts have no balance.
+      const paid = [...balances].filter(([address, wei]) => wei > 0n && address !== FUNDER).map(([address]) => address);
+      const before = chain.submissions.length;
+
+      const run = { time, platform, outputs: [], stop: new Stop() };
+      const { code, lines } = await runConfig(
+        await configOf([...words, ...(mix.includes('calls') ? ['--method', 'eth_blockNumber'] : []), '-d', '6s'], {}),
+        run,
+      );
+      assert.equal(code, 0, lines.join('\n'));
+      const senders = new Set(chain.submissions.slice(before).map(({ from }) => from));
+      assert.deepEqual([...senders].sort(), paid.sort());
+      assert.equal(senders.size, used);
+    } finally {
+      chain.stop();
+    }
+  });

@@ -1,0 +1,486 @@
+/**
+ * Laws that work out a run file again: from the samples, the blocks and the chain, with nothing of the recorder. A figure that
+ * only its own code has counted is held to nothing.
+ */
+import { figureNames, shownFigure } from '../../src/stats/figures.js';
+import { checkThresholds, parseThreshold } from '../../src/stats/thresholds.js';
+import { assertAgrees, assertDistribution, isCensored, totalUs, windowOf } from '../helpers/recompute.js';
+import { sumOf } from '../helpers/run-file.js';
+import { FUNDER } from './features.js';
+
+/**
+ * @import { RunFile } from '../../src/contracts/run-file.d.ts'
+ * @import { Law } from './laws.js'
+ * @import { Observed } from './run.js'
+ * @import { Row } from '../helpers/recompute.js'
+ */
+
+/** As --samples has it. @param {Observed} observed @returns {Row[]} */
+function rowsOf({ samples, loadStartUs }) {
+  const since = (/** @type {number | null} */ atUs) => (atUs === null ? null : atUs - loadStartUs);
+  return samples.map((sample) => ({
+    ...{ wallet: sample.walletIndex, nonce: sample.nonce, outcome: sample.outcome, code: sample.code },
+    ...{ name: sample.name, endpoint: sample.endpoint, hashes: sample.hashes },
+    intended_at_us: since(sample.intendedAtUs),
+    started_at_us: since(sample.startedAtUs),
+    sent_at_us: since(sample.sentAtUs),
+    accepted_at_us: since(sample.acceptedAtUs),
+    block_seen_at_us: since(sample.blockSeenAtUs),
+    included_at_us: since(sample.includedAtUs),
+    ended_at_us: since(sample.endedAtUs),
+    spread_from_us: since(sample.sighting?.fromUs ?? null),
+    spread_to_us: since(sample.sighting?.toUs ?? null),
+  }));
+}
+
+/** @param {() => void} assert @returns {string[]} */
+function complaints(assert) {
+  try {
+    assert();
+    return [];
+  } catch (error) {
+    return [/** @type {Error} */ (error).message.split('\n').slice(0, 8).join(' ')];
+  }
+}
+
+/** Beside their share of the requests. */
+const CHECKS_PER_SECOND = 4;
+const CHECKS_OF_A_ROUND = 20;
+
+/** @param {RunFile} run */
+const hasWindow = ({ end, window }) => end !== 'set_up_failed' && window.durationMs > 0;
+
+/** @param {Row[]} rows */
+const outcomesOf = (rows) => {
+  const ended = (/** @type {string} */ outcome) => rows.filter((row) => row.outcome === outcome).length;
+  return {
+    verified: ended('verified'),
+    failed: ended('failed'),
+    timedOut: ended('timed_out'),
+    abandoned: ended('abandoned'),
+  };
+};
+
+/** @param {object} a @param {object} b */
+const differ = (a, b) => JSON.stringify(a) !== JSON.stringify(b);
+
+/** @type {Readonly<Record<string, Law>>} */
+export const RECOMPUTED = {
+  *'figures are those of the samples'(observed, run) {
+    // A call that is compared is reported late, and counts in the row in which it is.
+    const isCompared = observed.config.workload.checkRpc !== null;
+    if (!hasWindow(run) || isCompared || run.rates.spreadMs !== run.window.durationMs) return;
+    yield* complaints(() => assertAgrees(run, rowsOf(observed)));
+  },
+
+  *'halves are those of the samples'(observed, run) {
+    if (!hasWindow(run)) return;
+    const { fromUs, toUs } = windowOf(run);
+    const middleUs = fromUs + (observed.config.load.durationMs ?? 0) * 500;
+    // A window that ended early, or has no fixed end, has another middle.
+    if (run.end !== 'duration' || toUs - fromUs !== (observed.config.load.durationMs ?? 0) * 1000) return;
+    const good = rowsOf(observed).filter(
+      (row) =>
+        (row.outcome === 'verified' || isCensored(row)) && row.intended_at_us >= fromUs && row.intended_at_us <= toUs,
+    );
+    const halves = [
+      good.filter((row) => row.intended_at_us < middleUs),
+      good.filter((row) => row.intended_at_us >= middleUs),
+    ];
+    const counted = halves.map((rows) => ({ count: rows.length, sumUs: sumOf(rows.map(totalUs)) }));
+    if (differ(run.latency.halves, counted))
+      yield `${JSON.stringify(run.latency.halves)}, by the samples ${JSON.stringify(counted)}`;
+  },
+
+  *'parts by name, endpoint and stage are those of the samples'(observed, run) {
+    if (!hasWindow(run)) return;
+    const { fromUs, toUs } = windowOf(run);
+    const all = rowsOf(observed);
+    const isCompared = observed.config.workload.checkRpc !== null;
+    /** @param {string} key @param {string} part @param {any} group */
+    const check = (key, part, group) => {
+      const rows = all.filter((row) => String(row[key] ?? '') === part);
+      const due = rows.filter((row) => row.intended_at_us >= fromUs && row.intended_at_us <= toUs);
+      const found = complaints(() => {
+        assertDistribution(group.censored, due.filter(isCensored).map(totalUs), `${key} ${part}, censored`);
+        const good = due.filter((row) => isCensored(row) || row.outcome === 'verified');
+        assertDistribution(group.latency, good.map(totalUs), `${key} ${part}`);
+      });
+      const counts = outcomesOf(rows);
+      if (differ(group.counts, counts))
+        found.push(`${key} ${part}: ${JSON.stringify(group.counts)}, samples ${JSON.stringify(counts)}`);
+      const early = rows.filter((row) => row.outcome === 'failed' && row.ended_at_us < fromUs).length;
+      if (!isCompared && (group.failedInWarmUp ?? 0) !== early)
+        found.push(`${key} ${part}: ${group.failedInWarmUp} failed in the warm-up, samples ${early}`);
+      return found;
+    };
+    const isNamed = all.every(({ name }) => name !== null);
+    if (isNamed) for (const [name, group] of Object.entries(run.byName)) yield* check('name', name, group);
+    for (const [endpoint, group] of Object.entries(run.byEndpoint)) yield* check('endpoint', endpoint, group);
+    for (const { stage, startMs, endMs, counts, latency } of run.byStage ?? []) {
+      const due = all.filter(
+        ({ intended_at_us: atUs }) => atUs - fromUs > startMs * 1000 && atUs - fromUs < endMs * 1000,
+      );
+      // An operation that is due at a border is in one of the two.
+      const { verified, failed } = outcomesOf(due);
+      if (Math.abs(counts.verified - verified) > 2 || Math.abs(counts.failed - failed) > 2)
+        yield `stage ${stage}: ${JSON.stringify(counts)}, samples ${verified} verified, ${failed} failed`;
+      if (latency.count > due.length + 2) yield `stage ${stage}: ${latency.count} latencies of ${due.length} samples`;
+    }
+  },
+
+  *'intervals are those of the samples'(observed, run) {
+    if (!hasWindow(run)) return;
+    const all = rowsOf(observed);
+    const within = (/** @type {number | null} */ atUs, /** @type {RunFile['intervals'][number]} */ row, edgeUs = 0) =>
+      atUs !== null && atUs > row.startMs * 1000 - edgeUs && atUs < row.endMs * 1000 + edgeUs;
+    for (const row of run.intervals) {
+      // What ends at a border, or is reported late by a thread, is in a row beside it.
+      const [least, most] = [-100_000, 100_000].map((edgeUs) =>
+        outcomesOf(all.filter(({ ended_at_us: atUs }) => within(atUs, row, edgeUs))),
+      );
+      for (const name of /** @type {const} */ (['verified', 'failed', 'timedOut']))
+        if (row.counts[name] < least[name] || row.counts[name] > most[name])
+          yield `${name} from ${row.startMs} to ${row.endMs} ms: ${row.counts[name]}, samples ${least[name]} to ${most[name]}`;
+    }
+  },
+
+  *'figures and their shares are those of the counts'(observed, run) {
+    if (!hasWindow(run)) return;
+    const plain = JSON.parse(JSON.stringify(run));
+    const fromUs = windowOf(run).fromUs;
+    const failed = rowsOf(observed).filter((row) => row.outcome === 'failed' && row.ended_at_us >= fromUs).length;
+    const shown = shownFigure('failed', plain);
+    const isCompared = observed.config.workload.checkRpc !== null;
+    if (!isCompared && shown !== null && shown !== failed) yield `failed ${shown}, samples ${failed}`;
+    for (const [part, whole] of [
+      ['dropped', 'scheduled'],
+      ['failed', 'started'],
+      ['timed_out', 'started'],
+    ]) {
+      const [result] = checkThresholds([parseThreshold(`${part}<=100%`)], plain);
+      const share = (100 * Number(shownFigure(part, plain))) / Number(shownFigure(whole, plain));
+      if (result.value !== null && Math.abs(Number(result.value) - share) > 1e-9)
+        yield `${part} ${result.value} %, the counts say ${share}`;
+    }
+    for (const name of figureNames().filter((one) => /^(total|start|lag)\.(avg|min|max|stddev|p\d+)$/.test(one))) {
+      const value = shownFigure(name, plain);
+      if (value !== null && (!Number.isFinite(value) || value < 0)) yield `${name} ${value}`;
+    }
+  },
+
+  *'blocks are those of the chain'({ chain, behaviour }, run) {
+    const { blocks, reorgs, intervals } = run;
+    if (reorgs.count > 0 || behaviour.lagMs !== undefined) return;
+    const own = new Set(chain.submissions.map(({ hash }) => hash));
+    for (const row of [blocks, ...intervals.map((one) => one.blocks)]) {
+      if (row.count === 0 || row.firstNumber === null || row.lastNumber === null) continue;
+      if (row.count !== row.lastNumber - row.firstNumber + 1) continue;
+      const seen = Array.from({ length: row.count }, (_, i) => chain.blockAt(Number(row.firstNumber) + i).block);
+      const transactions = sumOf(seen.map((block) => block.transactions.length));
+      const gasUsed = sumOf(seen.map((block) => Number(block.gasUsed)));
+      const ours = sumOf(
+        seen.map((block) => block.transactions.filter((/** @type {any} */ tx) => own.has(tx.hash)).length),
+      );
+      if (
+        row.transactions !== transactions ||
+        (row.gasUsed !== gasUsed && behaviour.statesNoGas !== true) ||
+        row.ours > ours
+      )
+        yield `${row.firstNumber} to ${row.lastNumber}: ${JSON.stringify(row)}; the chain has ${transactions} transactions, ${ours} of the run, ${gasUsed} gas`;
+    }
+  },
+
+  *'operations are due by the schedule'(observed, run) {
+    const { config, samples } = observed;
+    const { load } = config;
+    if (!hasWindow(run)) return;
+    const { scheduled } = run.window.counts;
+    const seconds = (run.window.durationMs - (run.pace?.pausedMs ?? 0)) / 1000;
+    if (load.ratePerSecond !== null && load.arrival === 'poisson') {
+      const expected = load.ratePerSecond * seconds;
+      if (Math.abs(scheduled - expected) > 5 * Math.sqrt(expected) + 2)
+        yield `${scheduled} were due in ${seconds} s at ${load.ratePerSecond} per second, at random`;
+    }
+    if (load.stages !== null && run.end === 'duration' && run.pace === undefined) {
+      const stages = run.byStage ?? [];
+      for (const { stage, startMs, endMs, fromPerSecond, toPerSecond, counts } of stages) {
+        const expected = ((fromPerSecond + toPerSecond) / 2) * ((endMs - startMs) / 1000);
+        if (Math.abs(counts.scheduled - expected) > 1 + 2 * run.generator.workers)
+          yield `stage ${stage}: ${counts.scheduled} of ${expected} were due`;
+      }
+    }
+    if (
+      load.iterations !== null &&
+      run.end === 'iterations' &&
+      run.counts.started !== load.iterations * load.threads * (run.config.mix === undefined ? 1 : 1)
+    )
+      yield `${run.counts.started} operations: ${load.threads} wallets, --iterations ${load.iterations}`;
+    if (load.gasPerSecond !== null && run.gasRate !== undefined) {
+      const { gasPerOperation, perSecond } = run.gasRate;
+      if (
+        gasPerOperation !== null &&
+        Math.abs(perSecond * gasPerOperation - load.gasPerSecond) > 0.01 * load.gasPerSecond
+      )
+        yield `${perSecond} per second of ${gasPerOperation} gas for ${load.gasPerSecond} gas a second`;
+      if (gasPerOperation !== null && Math.abs(scheduled - perSecond * seconds) > 2 + 3 * run.generator.workers)
+        yield `${scheduled} were due in ${seconds} s, ${perSecond} per second`;
+    }
+    if (config.workload.mix.length === 0) yield* seats(samples, load.inFlight);
+  },
+
+  *'the facts of a storm are those of the submissions'({ chain, config, loadStartUs, behaviour }, { generator, end }) {
+    const { storm, resubmissions } = generator;
+    if (storm === undefined || end === 'set_up_failed' || behaviour.before || behaviour.after || behaviour.away) return;
+    const sent = chain.submissions.filter(({ atUs, from }) => atUs >= loadStartUs && from !== FUNDER);
+    const hashes = new Set(sent.map(({ hash }) => hash));
+    const nonces = new Set(sent.map(({ from, nonce }) => `${from}:${nonce}`));
+    const others = resubmissions.repeated + resubmissions.rebroadcast + resubmissions.replaced;
+    const again = sent.length - hashes.size;
+    const duplicates = storm.duplicates + storm.duplicatesRefused;
+    const { duplicateShare, replaceShare } = config.load;
+    if (duplicateShare !== null && (again < duplicates || again > duplicates + others))
+      yield `${again} were sent twice, the storm says ${duplicates}, and ${others} were sent again`;
+    const other = hashes.size - nonces.size;
+    const replacements = storm.replacements + storm.replacementsRefused;
+    if (replaceShare !== null && (other < replacements || other > replacements + others))
+      yield `${other} were replaced, the storm says ${replacements}, and ${others} were sent again`;
+  },
+
+  *'refills are the payments of the funder'({ chain, loadStartUs }, { refills, audit, end }) {
+    if (refills === undefined || refills.transactions === null || audit === null || end === 'set_up_failed') return;
+    const late = new Set(
+      chain.submissions.filter(({ atUs, from }) => from === FUNDER && atUs >= loadStartUs).map(({ hash }) => hash),
+    );
+    const receipts = chain.receiptsOf(({ transactionHash }) => late.has(transactionHash));
+    const gasWei = receipts.reduce((sum, one) => sum + BigInt(one.gasUsed) * BigInt(one.effectiveGasPrice), 0n);
+    if (refills.transactions !== receipts.length || BigInt(refills.gasWei ?? 0) !== gasWei)
+      yield `${JSON.stringify(refills)}; the chain has ${receipts.length} payments of ${gasWei} wei gas`;
+  },
+
+  *'levels are those of the samples'(observed, run) {
+    const { ladder } = run;
+    // A block that leaves the chain takes its levels with it.
+    if (!hasWindow(run) || ladder == null || run.reorgs.count > 0) return;
+    const { fromUs, toUs } = windowOf(run);
+    const due = rowsOf(observed).filter((row) => row.intended_at_us >= fromUs && row.intended_at_us <= toUs);
+    for (const [level, column] of [
+      ['accepted', 'accepted_at_us'],
+      ['latest', 'block_seen_at_us'],
+    ]) {
+      const rung = ladder.rungs[/** @type {'accepted' | 'latest'} */ (level)];
+      const reached = due.filter((row) => row.hashes.length > 0 && row.accepted_at_us !== null && row[column] !== null);
+      if (rung == null) continue;
+      const sumUs = sumOf(reached.map((row) => row[column] - row.intended_at_us));
+      const [count, inUs] = [rung.reached, rung.latency.sumUs - rung.censored.sumUs];
+      if (count !== reached.length || inUs !== sumUs)
+        yield `${level}: ${count} reached in ${inUs} us, samples ${reached.length} in ${sumUs} us`;
+    }
+    for (const [level, rung] of Object.entries(ladder.rungs)) {
+      if (rung === null) continue;
+      const all = rung.reached + rung.notReached + rung.notMeasured;
+      if (all > due.length) yield `${level}: ${all} of ${due.length} operations`;
+    }
+  },
+
+  *'what became of open operations is what the chain says'({ chain, samples, config }, { audit, end }) {
+    if (audit?.exact !== true || end === 'set_up_failed' || config.workload.workload === 'rpc') return;
+    const mined = new Set(
+      chain
+        .receiptsOf((_, block) => Number(block.number) <= audit.blockNumber)
+        .map(({ transactionHash }) => transactionHash),
+    );
+    const late = samples.filter(({ outcome, hashes, hash }) => {
+      return outcome !== 'verified' && hashes.concat(hash ?? []).some((one) => mined.has(one));
+    });
+    if (audit.includedLate > late.length)
+      yield `${audit.includedLate} included late; the chain has ${late.length} of those that were not verified`;
+    const fates = audit.resolutions.filter(({ fate }) => fate === 'included').length;
+    if (audit.reorgedOut === 0 && audit.resolutions.length < 100 && fates !== audit.includedLate)
+      yield `${audit.includedLate} included late, ${fates} resolutions say so`;
+  },
+
+  *'the set-up costs what the chain took'({ chain, loadStartUs }, { spending, end }) {
+    if (end === 'set_up_failed' || loadStartUs === Infinity || spending.setUpWei === null) return;
+    const early = new Set(chain.submissions.filter(({ atUs }) => atUs < loadStartUs).map(({ hash }) => hash));
+    const wei = chain
+      .receiptsOf(({ transactionHash }) => early.has(transactionHash))
+      .reduce((sum, one) => sum + BigInt(one.gasUsed) * BigInt(one.effectiveGasPrice), 0n);
+    if (BigInt(spending.setUpWei) !== wei) yield `setUpWei ${spending.setUpWei}, the chain has taken ${wei}`;
+  },
+
+  *'times are within the run'({ config, endUs }, { generator, end }) {
+    if (end === 'set_up_failed') return;
+    const { threads, inFlight } = config.load;
+    const ranMs = endUs / 1000;
+    const pausedMs = { pausedMs: generator.pausedMs, ...generator.pauses, limitAnswers: 0 };
+    for (const [name, ms] of Object.entries(pausedMs))
+      if (ms < 0 || ms > ranMs * threads * inFlight) yield `${name} ${ms} in ${ranMs} ms of ${threads} wallets`;
+    for (const { awayMs } of generator.endpoints)
+      if (awayMs < 0 || awayMs > ranMs) yield `an endpoint was away for ${awayMs} of ${ranMs} ms`;
+  },
+
+  *'the checks have their share of the requests'({ config, configuration, samples }, run) {
+    const { consistency, generator, end } = run;
+    // Both sides of a comparison are requests of the load.
+    if (consistency == null || end !== 'duration' || config.workload.checkRpc !== null) return;
+    const others = sumOf(Object.values(generator.rpcCalls)) - (generator.rpcCalls.check ?? 0);
+    const seconds = Math.max(0, ...samples.map(({ endedAtUs }) => endedAtUs)) / 1e6;
+    // Four requests a second beside the share, and a round that is under way.
+    const most = CHECKS_PER_SECOND * seconds + config.network.checkShare * others + CHECKS_OF_A_ROUND * 2;
+    if (consistency.requests > most) yield `${consistency.requests} requests; ${most} or less are their share`;
+    if (!hasNoFault(configuration) || (generator.rpcCalls.submit ?? 0) < 20 || generator.workers > 1) return;
+    const least = 0.8 * (CHECKS_PER_SECOND * (run.window.durationMs / 1000) + config.network.checkShare * others);
+    if (consistency.requests < least) yield `${consistency.requests} requests; ${least} or more are their share`;
+    for (const name of ['head', 'block', 'unknown', 'index'])
+      if ((consistency.checks[name] ?? 0) === 0) yield `${name} was never checked: ${JSON.stringify(consistency)}`;
+  },
+
+  *'a hold is counted once'({ blocks, config, before, loadStartUs }, { pace, window, intervals, end }) {
+    const limit = config.load.maxBaseFeeWei;
+    if (limit === null || pace === undefined || end === 'set_up_failed' || window.durationMs === 0) return;
+    const fromUs = loadStartUs + 1000 * (intervals.find(({ phase }) => phase === 'load')?.startMs ?? 0);
+    const toUs = fromUs + 1000 * window.durationMs;
+    let isHeld = BigInt(before.block.baseFeePerGas ?? 0) > limit;
+    let holds = isHeld ? 1 : 0;
+    for (const { seenAtUs, baseFeeWei } of blocks) {
+      const isNow = (baseFeeWei ?? 0n) > limit;
+      if (seenAtUs <= fromUs) holds = isNow ? 1 : 0;
+      else if (seenAtUs < toUs && isNow && !isHeld) holds += 1;
+      isHeld = isNow;
+    }
+    if (pace.pauses !== holds) yield `${pace.pauses} pauses, by the blocks ${holds}`;
+  },
+};
+
+/**
+ * What must work where nothing is planted that keeps it from working.
+ * @type {Readonly<Record<string, Law>>}
+ */
+export const FAULTLESS = {
+  *'without a fault everything is verified'({ configuration, config, stopsUs }, run) {
+    const { counts, failures, generator, end } = run;
+    const isFaultless = ['duration', 'iterations'].includes(end) && stopsUs.length === 0 && hasNoFault(configuration);
+    if (!isFaultless) return;
+    if (counts.failed + counts.timedOut + counts.abandoned > 0)
+      yield `${JSON.stringify(counts)} ${JSON.stringify(failures)}`;
+    const { retiredWallets, failedPolls, pausedMs, resubmissions } = generator;
+    const troubles = { retiredWallets, failedPolls, pausedMs, ...resubmissions };
+    if (Object.values(troubles).some((count) => count > 0)) yield JSON.stringify(troubles);
+    const { inFlight, threads, ratePerSecond, stages, gasPerSecond, poolTarget, iterations, thinkTimeMs } = config.load;
+    const { maxBaseFeeWei } = config.load;
+    const isClosed = [ratePerSecond, stages, gasPerSecond, poolTarget, iterations, maxBaseFeeWei].every(
+      (one) => one === null,
+    );
+    if (!isClosed || config.workload.workload === 'rpc') return;
+    // A block each second, then its confirmations; the first operation waits for a part of one.
+    const eachS = 1 + config.network.confirmations + thinkTimeMs / 1000 + 0.5;
+    const least = Math.floor(run.window.durationMs / 1000 / eachS) * inFlight * threads;
+    if (run.window.counts.started < least) yield `${run.window.counts.started} started; ${least} or more were possible`;
+  },
+
+  *'a wallet below the threshold is paid'({ chain, config, configuration, loadStartUs, blocks }, { refills, end }) {
+    const { refillBelowWei } = config.wallets;
+    if (refillBelowWei === null || end !== 'duration' || !hasNoFault({ ...configuration, funds: 'rich' })) return;
+    // The first look that is followed by a block before the load ends.
+    const [seen] = blocks.filter(({ seenAtUs }) => seenAtUs > loadStartUs + 3_000_000);
+    if (seen === undefined || config.load.durationMs === null || config.load.durationMs < 6000) return;
+    const { state } = chain.blockAt(seen.number);
+    const senders = new Set(chain.submissions.map(({ from }) => from).filter((from) => from !== FUNDER));
+    const poor = [...senders].filter((from) => chain.balanceIn(state, from) < refillBelowWei);
+    if (poor.length > 0 && (refills?.payments ?? 0) === 0)
+      yield `${poor.length} wallets were below ${refillBelowWei} wei, and none was paid: ${JSON.stringify(refills)}`;
+  },
+
+  *'a window in which nothing may start has a warning'(_, { pace, window, warnings, end }) {
+    if (
+      pace === undefined ||
+      end !== 'duration' ||
+      window.durationMs < 5000 ||
+      pace.pausedMs < 0.99 * window.durationMs
+    )
+      return;
+    if (!warnings.some((words) => words.includes('no operation is started'))) yield JSON.stringify(warnings);
+  },
+
+  *'gas that the chain does not state is unknown'({ behaviour }, { rates, blocks, end }) {
+    if (behaviour.statesNoGas !== true || end === 'set_up_failed' || blocks.transactions === 0) return;
+    if ((rates.chainGasPerSecond ?? null) !== null) yield `chainGasPerSecond ${rates.chainGasPerSecond}`;
+  },
+
+  *'the gas of an operation is that of the chain'({ chain, loadStartUs, configuration }, { gasRate, intervals, end }) {
+    if (gasRate === undefined || end !== 'duration' || !hasNoFault(configuration)) return;
+    if (configuration.chain === 'no receipts of blocks') return;
+    const fromUs = loadStartUs + 1000 * (intervals.find(({ phase }) => phase === 'load')?.startMs ?? 0);
+    const own = new Set(chain.submissions.filter(({ atUs }) => atUs >= fromUs).map(({ hash }) => hash));
+    const gas = chain.receiptsOf(({ transactionHash }) => own.has(transactionHash)).map((one) => Number(one.gasUsed));
+    const mean = sumOf(gas) / gas.length;
+    // By chance: a mix has operations of different gas.
+    if (gas.length > 40 && Math.abs((gasRate.gasPerOperation ?? 0) - mean) > 0.06 * mean)
+      yield `gasPerOperation ${gasRate.gasPerOperation}, ${mean} by ${gas.length} receipts`;
+  },
+
+  *'an audit that nothing disturbs is exact'({ stopsUs, behaviour }, { audit, end }) {
+    if (audit === null || end === 'set_up_failed' || stopsUs.length > 1 || behaviour.contradicts === true) return;
+    // What a full pool has refused may be taken later.
+    if (behaviour.chain?.poolLimit !== undefined) return;
+    if (audit.result !== 'exact') yield `${audit.result}: ${JSON.stringify(audit.incomplete)}`;
+  },
+
+  *'a wallet that is free is used'({ config, samples, configuration }, run) {
+    const { ratePerSecond, stages, gasPerSecond, poolTarget, iterations, maxBaseFeeWei, inFlight, thinkTimeMs } =
+      config.load;
+    const isClosed = [ratePerSecond, stages, gasPerSecond, poolTarget, iterations, maxBaseFeeWei].every(
+      (one) => one === null,
+    );
+    if (!isClosed || !hasWindow(run) || inFlight > 1 || config.workload.mix.length > 0 || !hasNoFault(configuration))
+      return;
+    /** @type {Map<number, number>} */
+    const endsUs = new Map();
+    for (const { walletIndex, startedAtUs, endedAtUs, outcome } of samples.toSorted(
+      (a, b) => a.startedAtUs - b.startedAtUs,
+    )) {
+      const endUs = endsUs.get(walletIndex);
+      const idleMs = endUs === undefined ? thinkTimeMs : (startedAtUs - endUs) / 1000;
+      if (idleMs < thinkTimeMs - 1 || idleMs > thinkTimeMs + 100)
+        yield `wallet ${walletIndex} was idle for ${idleMs} ms, --think-time ${thinkTimeMs} ms`;
+      if (outcome === 'verified') endsUs.set(walletIndex, endedAtUs);
+      else endsUs.delete(walletIndex);
+    }
+  },
+};
+
+/** Values with which a run may lose operations or time. @type {Readonly<Record<string, readonly string[]>>} */
+const FAULTS = Object.freeze({
+  workload: ['mix with calls that the node lacks', 'recorded calls'],
+  funds: ['refills', 'refills below a low threshold'],
+  maxBaseFee: ['low', 'below all'],
+  storm: ['order', 'duplicates', 'replacements'],
+  maxSpend: ['tight'],
+  txTimeout: ['short'],
+});
+const HARMLESS = Object.freeze(['usual', 'no gas of blocks', 'no base fee', 'no receipts of blocks']);
+
+/** @param {Observed['configuration']} configuration */
+function hasNoFault({ chain = 'usual', ...configuration }) {
+  return (
+    HARMLESS.includes(chain) && Object.entries(FAULTS).every(([name, values]) => !values.includes(configuration[name]))
+  );
+}
+
+/** @param {Observed['samples']} samples @param {number} inFlight of one wallet @returns {Iterable<string>} */
+function* seats(samples, inFlight) {
+  /** @type {Map<number, Array<[atUs: number, step: number]>>} */
+  const byWallet = new Map();
+  for (const { walletIndex, startedAtUs, endedAtUs } of samples) {
+    if (endedAtUs <= startedAtUs) continue;
+    byWallet.set(walletIndex, [...(byWallet.get(walletIndex) ?? []), [startedAtUs, 1], [endedAtUs, -1]]);
+  }
+  for (const [wallet, steps] of byWallet) {
+    // One ends before the next one begins.
+    steps.sort(([a, x], [b, y]) => a - b || x - y);
+    let [now, most] = [0, 0];
+    for (const [, step] of steps) most = Math.max(most, (now += step));
+    if (most > inFlight) yield `wallet ${wallet} had ${most} in flight, --in-flight ${inFlight}`;
+  }
+}

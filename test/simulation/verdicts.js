@@ -1,0 +1,76 @@
+/** How often the verdict of a run with one planted cause is unknown. */
+import { randomNumbers } from '../../src/random.js';
+import { BEHAVIOURS } from './features.js';
+import { createSimulator } from './run.js';
+
+/**
+ * @import { Configuration } from './run.js'
+ *
+ * @typedef {{cause: string, expected: string[], runs: number, unknown: number, verdicts: Record<string, number>}} CauseRow
+ *   expected: verdicts that name the cause
+ */
+
+/**
+ * Each cause is run beside values that limit nothing, drawn at random.
+ * @param {{runs: number, seed: number}} options runs: of each cause
+ * @returns {Promise<CauseRow[]>}
+ */
+export async function countVerdicts({ runs, seed }) {
+  const simulator = createSimulator();
+  const random = randomNumbers(seed);
+  /** @param {string[]} names */
+  const drawn = (names) => names[Math.floor(random() * names.length)];
+  /** @param {Configuration} planted @returns {Promise<Configuration>} */
+  const beside = async (planted) => {
+    for (;;) {
+      const others = Object.entries(simulator.features).flatMap(([feature, values]) => {
+        const [first, ...more] = Object.keys(values);
+        const neutral = [first, ...more.filter((name) => values[name].isNeutral)];
+        return feature in planted || neutral.length === 1 ? [] : [[feature, drawn(neutral)]];
+      });
+      const configuration = { ...Object.fromEntries(others), ...planted };
+      if ((await simulator.refusalOf(configuration)) === null) return configuration;
+    }
+  };
+  /** @type {CauseRow[]} */
+  const rows = [];
+  try {
+    for (const [expected, planted] of causesIn(simulator.features)) {
+      /** @type {CauseRow} */
+      const row = { cause: Object.values(planted).join(), expected, runs: 0, unknown: 0, verdicts: {} };
+      for (let i = 0; i < runs; i += 1) {
+        const { run } = await simulator.run(await beside(planted), seed * 100_003 + i);
+        const name = run?.verdict?.name;
+        if (name === undefined) continue;
+        row.runs += 1;
+        if (name === 'unknown') row.unknown += 1;
+        row.verdicts[name] = (row.verdicts[name] ?? 0) + 1;
+      }
+      rows.push(row);
+    }
+  } finally {
+    simulator.close();
+  }
+  return rows;
+}
+
+/** @param {ReturnType<typeof createSimulator>['features']} features @returns {Array<[expected: string[], planted: Configuration]>} */
+function causesIn(features) {
+  const ofChain = Object.entries(BEHAVIOURS).filter(([, { causes }]) => causes.length > 0);
+  const ofOptions = Object.entries(features).flatMap(([feature, values]) =>
+    Object.entries(values).flatMap(([name, { limits }]) => (limits === undefined ? [] : [{ feature, name, limits }])),
+  );
+  return [
+    ...ofChain.map(
+      ([name, { causes, lagMs }]) =>
+        /** @type {[string[], Configuration]} */ ([
+          causes,
+          // Only a run with two endpoints has a second node.
+          { chain: name, ...(lagMs?.[2] !== undefined || name.includes('second') ? { endpoints: 'in turn' } : {}) },
+        ]),
+    ),
+    ...ofOptions.map(
+      ({ feature, name, limits }) => /** @type {[string[], Configuration]} */ ([[limits], { [feature]: name }]),
+    ),
+  ];
+}
