@@ -193,11 +193,12 @@ export function createFees(options) {
       // The unused part of a dynamic fee is not charged, so an offer that is too high is fine.
       return isEnough && (mode === 'eip1559' || maxPriceWei(earlier) * 3n <= maxPriceWei(fee) * 4n);
     },
-    raise: (earlier) => {
-      const raised = replacementFee(earlier, fee);
+    raise: (earlier, leastTipWei = 0n) => {
+      const raised = replacementFee(earlier, withTip(fee, leastTipWei));
       const isLimited = state.maxFeeWei !== null || state.offer.mostWei !== null;
       return isLimited && maxPriceWei(raised) > mostWeiOf(state) ? null : raised;
     },
+    isFixed: state.offer.fixedBy !== null,
     isTooLow: (earlier) =>
       (hasBaseFee && maxPriceWei(earlier) < (state.baseFeeWei ?? 0n)) ||
       (state.blobs !== null && (earlier.maxFeePerBlobGasWei ?? 0n) < blobPriceIn(state.blobs)),
@@ -217,6 +218,14 @@ export function createFees(options) {
     payForBlobs: (blobs) => update({ blobs }),
     blobPriceWei: () => (state.blobs === null ? 0n : blobPriceIn(state.blobs)),
   };
+}
+
+/** @param {Fee} fee @param {bigint} tipWei @returns {Fee} with at least that tip */
+function withTip(fee, tipWei) {
+  if (tipWei <= tipOf(fee)) return fee;
+  if (fee.gasPriceWei !== undefined) return { ...fee, gasPriceWei: tipWei };
+  const moreWei = tipWei - tipOf(fee);
+  return { ...fee, maxPriorityFeePerGasWei: tipWei, maxFeePerGasWei: (fee.maxFeePerGasWei ?? 0n) + moreWei };
 }
 
 /** Rounded up, where a chain rounds down (EIP-4844). @param {BlobFeeState} state */
@@ -261,8 +270,13 @@ function smaller(a, b) {
   return a < b ? a : b;
 }
 
+/** @param {Fee} fee */
+export function isBlob({ maxFeePerBlobGasWei }) {
+  return maxFeePerBlobGasWei !== undefined;
+}
+
 /** A legacy transaction pays its whole price. @param {Fee} fee */
-function tipOf(fee) {
+export function tipOf(fee) {
   return fee.maxPriorityFeePerGasWei ?? fee.gasPriceWei ?? 0n;
 }
 

@@ -15,10 +15,11 @@ import {
 } from './answers.js';
 import { gwei, maxPriceWei } from './fees.js';
 import { isFunder } from './keys.js';
+import { BlockRoom, MAX_REPLACEMENTS, NO_BLOCK_MS, SKIPPED_BLOCKS } from './left-out.js';
 import { classOf } from './refusals.js';
 import { retryAfterMs } from './retries.js';
 import { NOT_ARRIVED, isNonceUsed, submit } from './submit.js';
-import { partOf } from '../text.js';
+import { counted, partOf } from '../text.js';
 
 /**
  * @import { ChainReceipt, Fee, Order, Purpose, RefusalClass, Rpc, Sender, StatedPrice, Wallet } from '../contracts/chain.d.ts'
@@ -276,7 +277,7 @@ async function arrives({ rpc, clock, signal }, sent) {
 /** @param {Fee} fee */
 function offerText({ gasPriceWei, maxFeePerGasWei = 0n, maxPriorityFeePerGasWei = 0n }) {
   if (gasPriceWei !== undefined) return `a gas price of ${gwei(gasPriceWei)}`;
-  return `a tip of ${gwei(maxPriorityFeePerGasWei)}, and ${gwei(maxFeePerGasWei)} in all,`;
+  return `a tip of ${gwei(maxPriorityFeePerGasWei)} (${gwei(maxFeePerGasWei)} at most in all)`;
 }
 
 /** Whether the node says that it has no such transaction. @param {Rpc} rpc @param {string} hash */
@@ -309,6 +310,7 @@ async function waitForReceipts(sender, sent, onProgress) {
   const refused = new Set();
   let pauseMs = 20;
   let checkedAtUs = clock.nowUs();
+  const overdue = new Overdue(sender);
   for (;;) {
     if (signal.aborted) throw new InterruptedError('interrupted during set-up');
     const missing = sent.filter((one) => !receipts.has(one));
@@ -323,12 +325,88 @@ async function waitForReceipts(sender, sent, onProgress) {
     }
     if (clock.nowUs() - checkedAtUs > LOST_AFTER_MS * 1000) {
       await resendLost(rpc, missing, refused);
+      await overdue.look(missing);
       checkedAtUs = clock.nowUs();
     }
     await clock.sleep(pauseMs, signal);
     pauseMs = Math.min(pauseMs * 1.5, 500);
   }
   return sent.map((one) => /** @type {ChainReceipt} */ (receipts.get(one)));
+}
+
+/** Replaces transactions of the set-up that blocks leave out, and one of them where no block is made. */
+class Overdue {
+  /** The head when a transaction was first looked at, and how often it was replaced. @type {Map<Sent, {block: number, times: number}>} */
+  #since = new Map();
+  #head = { number: -1, sinceUs: 0, isProbed: false };
+  #hasSaid = false;
+  #room;
+  #sender;
+
+  /** @param {Sender} sender */
+  constructor(sender) {
+    this.#sender = sender;
+    this.#room = new BlockRoom(sender.rpc, 'setup');
+  }
+
+  /** @param {Sent[]} missing */
+  async look(missing) {
+    const { rpc, clock, notice } = this.#sender;
+    const number = await ask(rpc, HEAD, 'setup');
+    const nowUs = clock.nowUs();
+    if (number !== this.#head.number) this.#head = { number, sinceUs: nowUs, isProbed: false };
+    const stillMs = (nowUs - this.#head.sinceUs) / 1000;
+    if (!this.#hasSaid)
+      notice?.(`waiting for ${counted(missing.length, 'transaction')} of the set-up (the first: ${missing[0].hash})`);
+    this.#hasSaid = true;
+    const next = await askAll(
+      rpc,
+      missing.map(({ wallet }) => nonceOf(wallet.address, 'latest')),
+      'setup',
+    );
+    for (const [i, sent] of missing.entries()) {
+      const known = this.#since.get(sent) ?? { block: number, times: 0 };
+      this.#since.set(sent, known);
+      if (next[i] !== sent.nonce || known.times >= MAX_REPLACEMENTS) continue;
+      if (number - known.block >= SKIPPED_BLOCKS) await this.#replaceLeftOut(sent, known, number);
+      else if (stillMs >= NO_BLOCK_MS && !this.#head.isProbed) {
+        this.#head.isProbed = true;
+        if (await this.#replace(sent, 0n)) known.times += 1;
+        notice?.(
+          `no block for ${Math.round(stillMs / 1000)} s: one transaction is replaced, in case the chain waits for another one`,
+        );
+      }
+    }
+  }
+
+  /** @param {Sent} sent @param {{block: number, times: number}} known @param {number} head */
+  async #replaceLeftOut(sent, known, head) {
+    const { rpc, fees, notice } = this.#sender;
+    const { order, fee } = sent;
+    if (!(await isKnown(rpc, sent))) return;
+    const waiting = { address: order.wallet.address, gasLimit: order.gasLimit, valueWei: order.value, fee };
+    const evidence = await this.#room.evidence(waiting, known.block, head).catch(() => null);
+    if (evidence === null || fees.isFixed) return;
+    const { leastTipWei, isTipLow } = evidence;
+    if (isTipLow) fees.raiseOffer(fee, { tipWei: leastTipWei });
+    if (!(await this.#replace(sent, leastTipWei))) return;
+    known.times += 1;
+    known.block = head;
+    notice?.(
+      `blocks leave transactions of the set-up out although they have room for them${isTipLow ? ', and none of them has a tip as low' : ''}: replaced with ${offerText(sent.fee)}`,
+    );
+  }
+
+  /** @param {Sent} sent @param {bigint} leastTipWei @returns {Promise<boolean>} */
+  async #replace(sent, leastTipWei) {
+    const fee = this.#sender.fees.isFixed ? null : this.#sender.fees.raise(sent.fee, leastTipWei);
+    if (fee === null) return false;
+    await reserveMore(this.#sender, sent, fee);
+    sign(this.#sender, sent, fee);
+    // The chain decides which of them is mined.
+    await this.#sender.rpc.call('eth_sendRawTransaction', [sent.raw], 'setup').catch(() => null);
+    return true;
+  }
 }
 
 /**

@@ -315,8 +315,10 @@ export type Fees = {
   holds: (offer: Fee) => boolean;
   /** raises the offers to come after a refusal for the price; null: they are higher than the refused one now; otherwise why not */
   raiseOffer: (refused: Fee, stated: StatedPrice) => string | null;
-  /** fee of a replacement; null above the limit of what is offered */
-  raise: (offer: Fee) => Fee | null;
+  /** fee of a replacement, with at least this tip; null above the limit of what is offered */
+  raise: (offer: Fee, leastTipWei?: bigint) => Fee | null;
+  /** an option has set it, or forbids to raise it */
+  isFixed: boolean;
   /** whether the offer is below the base fee of the newest block */
   isTooLow: (offer: Fee) => boolean;
   /** plain data for createFees() in another thread */

@@ -659,7 +659,18 @@ export type GeneratorFacts = {
   /** With --nonce-order, --duplicate-share or --replace-share: what was sent on purpose, of the whole run. */
   storm?: StormFacts;
   /** How often transactions were sent again. */
-  resubmissions: { repeated: number; rebroadcast: number; lost?: number; replaced: number };
+  resubmissions: {
+    /** The same bytes, because the node did not answer, or was busy. */
+    repeated: number;
+    /** The same bytes, of a transaction that was accepted and is in no block, or whose block left the chain. */
+    rebroadcast: number;
+    /** Of those that were rebroadcast: the node did not know the transaction any more, and accepted it again. */
+    lost?: number;
+    /** With a higher fee. */
+    replaced: number;
+    /** Operations whose transaction was left out by blocks that had room for it: they are replaced up to three times. */
+    leftOut?: number;
+  };
 };
 
 export type EndpointFacts = {

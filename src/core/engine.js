@@ -57,6 +57,7 @@ import { Lookups, MAX_SUBMISSIONS, RetryPolicy, Submissions, lookUp } from './su
  * @property {Fees} fees
  * @property {number} chainId
  * @property {number} startBlock latest block when the load began
+ * @property {number} firstWallet index of the first wallet of the run
  * @property {string | null} startHash its hash
  * @property {number | null} [periodUs] time between the blocks before; null: not known
  * @property {number} [headAtUs] when the latest block was made, by its timestamp
@@ -93,7 +94,7 @@ export class ThreadEngine {
   #loadStartUs = 0;
   #lastBlockAtUs = 0;
   /** @type {Resubmissions} */
-  #resubmissions = { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 };
+  #resubmissions = { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0, leftOut: 0 };
   #reorgs = noReorgs();
   /** Since the previous interval. @type {ReorgEvent[]} */
   #newReorgs = [];
@@ -198,6 +199,7 @@ export class ThreadEngine {
       // Such as eth_sendPrivateTransaction.
       isShown: config.network.sendMethod === PLAIN_SENDING.sendMethod,
       txTimeoutMs: config.network.txTimeoutMs,
+      firstWallet: about.firstWallet,
       refillWei: refillWeiOf(about.refillBelowWei ?? null, workload, callOf, fees),
     };
     return {
@@ -329,6 +331,9 @@ export class ThreadEngine {
     if (unreadBlock !== null)
       warnings.readback = `waiting for the receipts or the state of block ${unreadBlock}: ${this.#options.rpc.display} announces it and does not serve them`;
     this.#retryPolicy.unreadBlock = null;
+    const { leftOutWords = null } = this.#recovery ?? {};
+    if (leftOutWords !== null)
+      warnings.leftOut = `blocks leave transactions out that they have room for: ${leftOutWords}`;
     const { limit = 1, refused = 0, why = '' } = this.#options.traffic().submissionBatches ?? {};
     if (refused > 0) warnings.batch = refusedWords(limit, why);
     const [reorgs, blocks] = [this.#newReorgs, this.#blocks];

@@ -245,6 +245,7 @@ function nothing() {}
  * @property {() => number} random from 0 to 1
  * @property {number} txTimeoutMs
  * @property {number} startBlock latest block when the load began
+ * @property {number} firstWallet index of the first wallet of the run
  * @property {((account: Account) => bigint) | null} refillWei wallets with less wait for a payment; null: they are not paid
  */
 

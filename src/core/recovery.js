@@ -1,4 +1,5 @@
 import { askAll, balanceOf, gather, nonceOf, nullIfRefused, transactionOf } from '../chain/answers.js';
+import { BlockRoom, MAX_REPLACEMENTS, NO_BLOCK_MS, SKIPPED_BLOCKS } from '../chain/left-out.js';
 import { classOf } from '../chain/refusals.js';
 import { isLimit } from '../chain/retries.js';
 import { revertReason } from '../chain/send.js';
@@ -12,6 +13,7 @@ import { foundByReceipt } from './submit.js';
 import { transactionStatusOf } from './transaction-status.js';
 
 /**
+ * @import { LeftOut } from '../chain/left-out.js'
  * @import { RefusalClass } from '../contracts/chain.d.ts'
  * @import { Sample } from '../contracts/load.d.ts'
  * @import { ReorgEvent } from '../contracts/run-file.d.ts'
@@ -174,9 +176,6 @@ const OVERDUE_MS = Object.freeze([1000, 15_000]);
 /** Longest interval between rebroadcasts; it starts with the overdue time and doubles. */
 const MAX_INTERVAL_MS = 60_000;
 
-/** Blocks that leave out a known transaction before it is rebroadcast: block producers may not have it. */
-const SKIPPED_BLOCKS = 3;
-
 /**
  * How long a node may report a lower nonce than ours before the transactions are resubmitted. A lagging node refuses
  * them, but a chain that lost blocks and makes blocks on demand needs them.
@@ -191,8 +190,15 @@ const MAX_HASHES = 20;
 /**
  * The last rebroadcast of a transaction, their number, and the newest block at that time (or soon after acceptance).
  *
- * @typedef {{atUs: number, times: number, block: number | null}} Rebroadcast
+ * @typedef {object} Rebroadcast
+ * @property {number} atUs
+ * @property {number} times
+ * @property {number | null} block
+ * @property {number} [replacements] because blocks had left it out
  */
+
+/** There is no block that could have left it out. @type {LeftOut} */
+const NO_EVIDENCE = Object.freeze({ leastTipWei: 0n, isTipLow: false });
 
 /** A failed transaction decides the next nonce of its wallet; a reorg returns transactions that had been included. */
 export class TransactionRecovery extends Recovery {
@@ -204,12 +210,20 @@ export class TransactionRecovery extends Recovery {
   #unpaidUs = 0;
   /** By operation: of those that took long. @type {WeakMap<object, Rebroadcast>} */
   #rebroadcasts = new WeakMap();
+  #room;
+  /** The newest block when the last operation was replaced because there was none. */
+  #probedAt = -1;
+  /** Since when there is no other block. @type {{number: number, sinceUs: number}} */
+  #newest = { number: -1, sinceUs: 0 };
+  /** Why blocks leave transactions out, in words; null: they do not. @type {string | null} */
+  leftOutWords = null;
   #tools;
   #ledger;
 
   /** @param {Driver} driver @param {Tools} tools @param {Ledger} ledger */
   constructor(driver, tools, ledger) {
     super(driver);
+    this.#room = new BlockRoom(tools.rpc, 'resolve');
     this.#tools = tools;
     this.#ledger = ledger;
   }
@@ -322,6 +336,7 @@ export class TransactionRecovery extends Recovery {
       const nowUs = clock.nowUs();
       const overdueMs = this.#overdueAfterMs();
       const { newestBlock } = inclusion.stats();
+      if (newestBlock !== this.#newest.number) this.#newest = { number: newestBlock, sinceUs: nowUs };
       /** @type {Operation[]} */
       const all = [];
       for (const operation of live) {
@@ -517,9 +532,50 @@ export class TransactionRecovery extends Recovery {
       const isTooLow = fee !== null && presigner.isTooLow(fee);
       const isSkipped = newestBlock - (last.block ?? newestBlock) >= SKIPPED_BLOCKS;
       const isQueued = pending === nonce;
-      if (isTooLow || isSkipped) await this.#rebroadcast(operation, { isTooLow, isQueued });
+      if (isTooLow || isQueued) await this.#rebroadcast(operation, { isTooLow, isQueued });
+      else if (isSkipped && (await this.#isReplaced(operation, last.block ?? newestBlock, newestBlock))) return;
+      else if (isSkipped) await this.#rebroadcast(operation);
+      else if (this.#isProbe(operation, newestBlock)) await this.#replace(operation, NO_EVIDENCE);
       else last.atUs = clock.nowUs();
     }
+  }
+
+  /** Whether blocks have left it out, and it was replaced. @param {Operation} operation @param {number} fromBlock @param {number} newestBlock */
+  async #isReplaced(operation, fromBlock, newestBlock) {
+    const { presigner, resubmissions, isShown } = this.#tools;
+    const { fee, account } = operation;
+    if (!isShown || fee === null) return false;
+    const waiting = { address: account.wallet.address, fee, ...presigner.needOf(operation) };
+    const evidence = await this.#room.evidence(waiting, fromBlock, newestBlock).catch(() => null);
+    if (evidence === null || operation.inclusion !== null || operation.isCancelled) return false;
+    const last = this.#lastOf(operation);
+    if (last.replacements === undefined) resubmissions.leftOut += 1;
+    last.replacements ??= 0;
+    this.leftOutWords = evidence.isTipLow
+      ? 'the tip is lower than any in them (--tip)'
+      : 'their tips are no reason: perhaps the kind of transaction, or the sender';
+    return last.replacements < MAX_REPLACEMENTS && (await this.#replace(operation, evidence));
+  }
+
+  /** One operation of the run: a new hash may be what the chain waits for. @param {Operation} operation @param {number} newestBlock */
+  #isProbe({ account }, newestBlock) {
+    const { clock, isShown, firstWallet } = this.#tools;
+    if (!isShown || this.#probedAt === newestBlock || account.wallet.index !== firstWallet) return false;
+    return clock.nowUs() - this.#newest.sinceUs >= NO_BLOCK_MS * 1000;
+  }
+
+  /** @param {Operation} operation @param {LeftOut} evidence */
+  async #replace(operation, evidence) {
+    const { clock, presigner, resubmissions } = this.#tools;
+    if (evidence === NO_EVIDENCE) this.#probedAt = this.#newest.number;
+    if (operation.hashes.length >= MAX_HASHES || !presigner.raiseLeftOut(operation, evidence)) return false;
+    const last = this.#lastOf(operation);
+    last.replacements = (last.replacements ?? 0) + 1;
+    last.atUs = clock.nowUs();
+    last.block = null;
+    resubmissions.replaced += 1;
+    await this.#send(operation);
+    return true;
   }
 
   /**

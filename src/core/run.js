@@ -235,7 +235,10 @@ async function prepare(config, context, opened) {
       schedule: scheduleOf({ ...own.load, ratePerSecond }, seed),
       accounts,
       workload,
-      chain: chainToolsOf(ready, start, { confirmations, refillBelowWei: config.wallets.refillBelowWei }),
+      chain: chainToolsOf(ready, start, {
+        ...{ confirmations, refillBelowWei: config.wallets.refillBelowWei },
+        firstWallet: config.wallets.offset,
+      }),
     },
     calls: calls && {
       config: calls,
@@ -333,7 +336,7 @@ function warmUpOf({ load: { warmupMs, threads, inFlight }, network }, known) {
 /**
  * @param {Ready} ready
  * @param {StartBlock} start
- * @param {Pick<ChainTools, 'confirmations' | 'refillBelowWei'>} asked
+ * @param {Pick<ChainTools, 'confirmations' | 'refillBelowWei' | 'firstWallet'>} asked
  * @returns {ChainTools | null}
  */
 function chainToolsOf({ sender, inclusion, costs }, start, asked) {

@@ -3,6 +3,7 @@ import { WorkloadError } from '../errors.js';
 /**
  * @import { Fee, Fees, SignedTransaction, Signer, StatedPrice } from '../contracts/chain.d.ts'
  * @import { Clock, TransactionWorkload } from '../contracts/load.d.ts'
+ * @import { LeftOut } from '../chain/left-out.js'
  * @import { FeeBudget } from './budget.js'
  * @import { Account } from './nonces.js'
  * @import { Operation } from './operation.js'
@@ -127,12 +128,13 @@ export class Presigner {
   /**
    * Signs a replacement with a higher fee.
    * @param {Operation} operation
+   * @param {bigint} [leastTipWei]
    * @returns {boolean} false: the fee cannot be raised
    */
-  raise(operation) {
+  raise(operation, leastTipWei) {
     const { account, nonce, fee } = operation;
     const { fees, budget } = this.#options;
-    const higher = fee === null ? fees.current() : fees.raise(fee);
+    const higher = fee === null ? fees.current() : fees.raise(fee, leastTipWei);
     try {
       if (higher === null || budget?.raise(operation, higher) === false) return false;
       operation.setTransaction(this.#signNow(account, nonce, higher));
@@ -142,6 +144,25 @@ export class Presigner {
       throw error;
     }
     return true;
+  }
+
+  /**
+   * Signs a replacement of a transaction that blocks have left out; the offers to come learn from it.
+   * @param {Operation} operation
+   * @param {LeftOut} evidence
+   * @returns {boolean} false: its fee cannot be raised
+   */
+  raiseLeftOut(operation, { leastTipWei, isTipLow }) {
+    const { fees } = this.#options;
+    if (fees.isFixed) return false;
+    if (isTipLow && operation.fee !== null) fees.raiseOffer(operation.fee, { tipWei: leastTipWei });
+    return this.raise(operation, leastTipWei);
+  }
+
+  /** What it takes from its wallet at most. @param {Operation} operation @returns {{gasLimit: bigint, valueWei: bigint}} */
+  needOf({ account, nonce }) {
+    const { gasLimit, value } = this.#options.workload.next(account.position, nonce);
+    return { gasLimit, valueWei: value };
   }
 
   /** Whether the fee is below that of the newest block. @param {Fee} fee */

@@ -227,13 +227,16 @@ function stallText({ blocks, window }) {
 
 /** @param {RunFile} run */
 function sentAgainText({ generator }) {
-  const { repeated, rebroadcast, lost = 0, replaced } = generator.resubmissions;
+  const { repeated, rebroadcast, lost = 0, replaced, leftOut = 0 } = generator.resubmissions;
   /** @type {Array<[number, string]>} */
   const sentAgain = [
     [repeated, 'without an answer, or while the node was busy'],
     [lost, 'lost by the node'],
     [rebroadcast - lost, lost > 0 ? 'rebroadcast for other reasons' : 'rebroadcast'],
-    [replaced, 'with a higher fee'],
+    [
+      replaced,
+      leftOut > 0 ? `with a higher fee (blocks had left out ${counted(leftOut, 'operation')})` : 'with a higher fee',
+    ],
   ];
   return sentAgain.flatMap(([times, words]) => (times > 0 ? `${count(times)} ${words}` : [])).join(', ');
 }

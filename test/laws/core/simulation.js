@@ -226,6 +226,7 @@ export function simulate({
       ),
       chainId: 1,
       startBlock: START_BLOCK,
+      firstWallet: 0,
       startHash: hash32(START_BLOCK),
       inclusion: '',
       capWei,

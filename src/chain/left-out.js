@@ -1,0 +1,105 @@
+import { isBlob, maxPriceWei, tipOf } from './fees.js';
+import { TIP, ask, balanceOf, fullBlockAt, gather, headerAt, nullIfOdd } from './answers.js';
+
+/**
+ * Whether blocks have left out a transaction that the node has and that they could have taken: then a higher fee is the
+ * remedy. Without this evidence the reason is not known, and nothing is replaced.
+ *
+ * @import { Fee, Header, Purpose, Rpc } from '../contracts/chain.d.ts'
+ *
+ * @typedef {object} Waiting a transaction whose nonce is the next of its sender, and that the node has shown by its hash
+ * @property {string} address
+ * @property {bigint} gasLimit
+ * @property {bigint} valueWei
+ * @property {Fee} fee
+ *
+ * @typedef {{leastTipWei: bigint, isTipLow: boolean}} LeftOut leastTipWei: what a replacement offers at least; isTipLow: the
+ *   blocks have taken no tip as low as that of the transaction
+ */
+
+/** So many blocks that could have taken it. */
+export const SKIPPED_BLOCKS = 3;
+
+/** Replacements of one nonce. */
+export const MAX_REPLACEMENTS = 3;
+
+/** Without a block for so long, one transaction of the run is replaced: some chains make a block for a new hash only. */
+export const NO_BLOCK_MS = 15_000;
+
+/** Blocks that are kept. */
+const KEPT = 64;
+
+export class BlockRoom {
+  /** @type {Map<number, Promise<Header | null>>} */
+  #headers = new Map();
+  /** @type {Map<number, Promise<bigint | null>>} */
+  #tips = new Map();
+  #rpc;
+  #purpose;
+
+  /** @param {Rpc} rpc @param {Purpose} purpose */
+  constructor(rpc, purpose) {
+    this.#rpc = rpc;
+    this.#purpose = purpose;
+  }
+
+  /**
+   * @param {Waiting} waiting
+   * @param {number} fromBlock the node had it then
+   * @param {number} toBlock the newest
+   * @returns {Promise<LeftOut | null>} null: it is not proved
+   */
+  async evidence({ address, gasLimit, valueWei, fee }, fromBlock, toBlock) {
+    if (isBlob(fee) || toBlock - fromBlock < SKIPPED_BLOCKS) return null;
+    const numbers = Array.from({ length: SKIPPED_BLOCKS }, (_, i) => toBlock - i);
+    const headers = await Promise.all(numbers.map((number) => this.#headerAt(number)));
+    if (!headers.every((header) => hasRoom(header, gasLimit, fee))) return null;
+    const balanceWei = await gather(this.#rpc, balanceOf(address, 'latest'), this.#purpose);
+    if (balanceWei < valueWei + gasLimit * maxPriceWei(fee)) return null;
+    const tips = await Promise.all(numbers.map((number) => this.#lowestTipAt(number)));
+    const suggestedWei = (await nullIfOdd(ask(this.#rpc, TIP, this.#purpose))) ?? 0n;
+    const taken = tips.filter((tip) => tip !== null);
+    const lowestWei = taken.length === 0 ? null : taken.reduce((a, b) => (a < b ? a : b));
+    const tipWei = tipOf(fee);
+    const leastTipWei = [2n * tipWei, suggestedWei, lowestWei ?? 0n].reduce((a, b) => (a > b ? a : b));
+    return { leastTipWei, isTipLow: lowestWei !== null && lowestWei > tipWei };
+  }
+
+  /** @param {number} number */
+  #headerAt(number) {
+    return kept(this.#headers, number, () => ask(this.#rpc, headerAt(number), this.#purpose).catch(() => null));
+  }
+
+  /** @param {number} number @returns {Promise<bigint | null>} null: it has no transaction, or is not there */
+  #lowestTipAt(number) {
+    return kept(this.#tips, number, async () => {
+      const block = await ask(this.#rpc, fullBlockAt(number), this.#purpose).catch(() => null);
+      const baseWei = block?.baseFeeWei ?? 0n;
+      const tips = (block?.transactions ?? []).flatMap(({ maxPriceWei: price, maxTipWei: tip }) => {
+        if (price === null || tip === null) return [];
+        return price - baseWei < tip ? price - baseWei : tip;
+      });
+      return tips.length === 0 ? null : tips.reduce((a, b) => (a < b ? a : b));
+    });
+  }
+}
+
+/** @param {Header | null} header @param {bigint} gasLimit @param {Fee} fee */
+function hasRoom(header, gasLimit, fee) {
+  if (header === null || header.gasUsed === null || header.gasLimit === null) return false;
+  return (
+    BigInt(header.gasLimit - header.gasUsed) >= gasLimit &&
+    (header.baseFeeWei === null || maxPriceWei(fee) >= header.baseFeeWei)
+  );
+}
+
+/** @template T @param {Map<number, Promise<T>>} map @param {number} number @param {() => Promise<T>} make */
+function kept(map, number, make) {
+  const known = map.get(number) ?? make();
+  map.set(number, known);
+  for (const oldest of map.keys()) {
+    if (map.size <= KEPT) break;
+    map.delete(oldest);
+  }
+  return known;
+}
