@@ -532,7 +532,7 @@ export class TransactionRecovery extends Recovery {
       const isTooLow = fee !== null && presigner.isTooLow(fee);
       const isSkipped = newestBlock - (last.block ?? newestBlock) >= SKIPPED_BLOCKS;
       const isQueued = pending === nonce;
-      if (isTooLow || isQueued) await this.#rebroadcast(operation, { isTooLow, isQueued });
+      if (isTooLow || (isSkipped && isQueued)) await this.#rebroadcast(operation, { isTooLow, isQueued });
       else if (isSkipped && (await this.#isReplaced(operation, last.block ?? newestBlock, newestBlock))) return;
       else if (isSkipped) await this.#rebroadcast(operation);
       else if (this.#isProbe(operation, newestBlock)) await this.#replace(operation, NO_EVIDENCE);

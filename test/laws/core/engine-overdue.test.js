@@ -1,6 +1,7 @@
 /** Accepted transactions that are not included in time: what an engine sends again, and when. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { toHex } from '../../../src/chain/answers.js';
 import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
 import { equalBy } from '../../helpers/equal-by.js';
 import { fails } from '../../helpers/fake-rpc.js';
@@ -32,7 +33,7 @@ async function begun({ latestIsPending = false, ...options } = {}) {
   return { ...run, again, othersMine, resubmissions };
 }
 
-const NONE = Object.freeze({ repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 });
+const NONE = Object.freeze({ repeated: 0, rebroadcast: 0, lost: 0, replaced: 0, leftOut: 0 });
 
 /** @param {string} words */
 const refusal = (words) => new RpcError('eth_sendRawTransaction', -32000, words);
@@ -185,7 +186,7 @@ describe('a transaction that the node knows', () => {
   it('is replaced once if it is next, and the node keeps it queued after it was sent again', async () => {
     const run = await begun({ fees: risingFees({ isTooLow: false }), latestIsPending: true });
     await run.othersMine(2, 3);
-    await run.advance(60_000);
+    await run.advance(10_000);
     equalBy(run.again(), ({ price }) => price, [1]);
     await run.othersMine(6, 3);
     equalBy(run.again(), ({ price }) => price, [1, 2]);
@@ -225,6 +226,65 @@ describe('a transaction that the node knows', () => {
     assert.deepEqual(await run.resubmissions(), { ...NONE, rebroadcast: 1, replaced: 1 });
     await run.advance(120_000);
     assert.equal(new Set(run.again().map(({ hash }) => hash)).size, 20);
+  });
+});
+
+it('one operation is replaced where no block is made, and no other until one has followed', async () => {
+  const run = await begun({ wallets: 3, fees: risingFees({ isTooLow: false }) });
+  await run.advance(14_000);
+  assert.equal((await run.resubmissions()).replaced, 0);
+  await run.advance(60_000);
+  assert.deepEqual(await run.resubmissions(), { ...NONE, replaced: 1 });
+});
+
+describe('a transaction that blocks leave out', () => {
+  const GWEI = 10n ** 9n;
+  /** @param {{gasUsed?: number, tipWei?: bigint, balanceWei?: bigint, isFixed?: boolean}} chain */
+  const skipped = async ({ gasUsed = 0, tipWei = 2n * GWEI, balanceWei = 10n ** 18n, isFixed = false }) => {
+    /** @type {bigint[]} */
+    const tips = [];
+    const fees = {
+      isFixed,
+      current: () => ({ maxFeePerGasWei: 10n * GWEI, maxPriorityFeePerGasWei: 1n }),
+      isTooLow: () => false,
+      raiseOffer: () => null,
+      raise: (/** @type {unknown} */ _earlier, tip = 0n) => {
+        tips.push(tip);
+        return { maxFeePerGasWei: 12n * GWEI, maxPriorityFeePerGasWei: tip };
+      },
+    };
+    const run = await begun({ fees });
+    const other = { hash: hash32(77), from: `0x${'9'.repeat(40)}`, nonce: '0x0', blockNumber: '0x1' };
+    const priced = { maxFeePerGas: toHex(20n * GWEI), maxPriorityFeePerGas: toHex(tipWei) };
+    Object.assign(run.handlers, {
+      eth_getBalance: () => toHex(balanceWei),
+      eth_maxPriorityFeePerGas: () => '0x1',
+      eth_getBlockByNumber: (/** @type {string} */ number) => ({
+        ...{ number, hash: hash32(Number(number)), parentHash: hash32(0), timestamp: '0x1' },
+        ...{ gasUsed: toHex(gasUsed), gasLimit: toHex(30_000_000), baseFeePerGas: '0x7' },
+        transactions: [{ ...other, ...priced }],
+      }),
+    });
+    await run.othersMine(60);
+    return { tips, counts: await run.resubmissions() };
+  };
+
+  it('is replaced three times at most, with a tip that they have taken', async () => {
+    const { tips, counts } = await skipped({});
+    assert.deepEqual(tips, [2n * GWEI, 4n * GWEI, 8n * GWEI]);
+    assert.deepEqual([counts.leftOut, counts.replaced], [1, 3]);
+  });
+
+  it('is not, without the evidence', async () => {
+    for (const chain of [{ gasUsed: 29_999_000 }, { balanceWei: 1n }]) {
+      const { tips, counts } = await skipped(chain);
+      assert.deepEqual([tips, counts.leftOut, counts.replaced], [[], 0, 0], JSON.stringify(Object.keys(chain)));
+    }
+  });
+
+  it('is counted and stays where its fee is fixed', async () => {
+    const { tips, counts } = await skipped({ isFixed: true });
+    assert.deepEqual([tips, counts.leftOut, counts.replaced], [[], 1, 0]);
   });
 });
 
