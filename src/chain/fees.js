@@ -194,11 +194,12 @@ export function createFees(options) {
       return isEnough && (mode === 'eip1559' || maxPriceWei(earlier) * 3n <= maxPriceWei(fee) * 4n);
     },
     raise: (earlier, leastTipWei = 0n) => {
-      const raised = replacementFee(earlier, withTip(fee, leastTipWei));
+      const raised = replacementFee(earlier, withTip(fee, leastTipWei, mostWeiOf(state)));
       const isLimited = state.maxFeeWei !== null || state.offer.mostWei !== null;
       return isLimited && maxPriceWei(raised) > mostWeiOf(state) ? null : raised;
     },
     isFixed: state.offer.fixedBy !== null,
+    mostWei: () => mostWeiOf(state),
     isTooLow: (earlier) =>
       (hasBaseFee && maxPriceWei(earlier) < (state.baseFeeWei ?? 0n)) ||
       (state.blobs !== null && (earlier.maxFeePerBlobGasWei ?? 0n) < blobPriceIn(state.blobs)),
@@ -220,12 +221,13 @@ export function createFees(options) {
   };
 }
 
-/** @param {Fee} fee @param {bigint} tipWei @returns {Fee} with at least that tip */
-function withTip(fee, tipWei) {
+/** @param {Fee} fee @param {bigint} tipWei @param {bigint} mostWei of the whole offer @returns {Fee} with at least that tip */
+function withTip(fee, tipWei, mostWei) {
   if (tipWei <= tipOf(fee)) return fee;
   if (fee.gasPriceWei !== undefined) return { ...fee, gasPriceWei: tipWei };
-  const moreWei = tipWei - tipOf(fee);
-  return { ...fee, maxPriorityFeePerGasWei: tipWei, maxFeePerGasWei: (fee.maxFeePerGasWei ?? 0n) + moreWei };
+  const wantedWei = (fee.maxFeePerGasWei ?? 0n) + tipWei - tipOf(fee);
+  const price = larger(fee.maxFeePerGasWei ?? 0n, smaller(wantedWei, mostWei));
+  return { ...fee, maxPriorityFeePerGasWei: smaller(tipWei, price), maxFeePerGasWei: price };
 }
 
 /** Rounded up, where a chain rounds down (EIP-4844). @param {BlobFeeState} state */

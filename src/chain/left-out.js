@@ -13,8 +13,10 @@ import { TIP, ask, balanceOf, fullBlockAt, gather, headerAt, nullIfOdd } from '.
  * @property {bigint} valueWei
  * @property {Fee} fee
  *
- * @typedef {{leastTipWei: bigint, isTipLow: boolean}} LeftOut leastTipWei: what a replacement offers at least; isTipLow: the
- *   blocks have taken no tip as low as that of the transaction
+ * @typedef {object} LeftOut
+ * @property {bigint} leastTipWei what a replacement offers at least
+ * @property {boolean} isTipLow the blocks have taken no tip as low as that of the transaction
+ * @property {boolean} isTipKnown they have transactions, whose tips are known
  */
 
 /** So many blocks that could have taken it. */
@@ -62,7 +64,7 @@ export class BlockRoom {
     const lowestWei = taken.length === 0 ? null : taken.reduce((a, b) => (a < b ? a : b));
     const tipWei = tipOf(fee);
     const leastTipWei = [2n * tipWei, suggestedWei, lowestWei ?? 0n].reduce((a, b) => (a > b ? a : b));
-    return { leastTipWei, isTipLow: lowestWei !== null && lowestWei > tipWei };
+    return { leastTipWei, isTipLow: lowestWei !== null && lowestWei > tipWei, isTipKnown: lowestWei !== null };
   }
 
   /** @param {number} number */
@@ -82,6 +84,21 @@ export class BlockRoom {
       return tips.length === 0 ? null : tips.reduce((a, b) => (a < b ? a : b));
     });
   }
+}
+
+/** Steps of the tip to the highest offer, as powers of two below it, where no block tells which one is taken. */
+const STEPS = Object.freeze([6n, 3n, 0n]);
+
+/**
+ * @param {LeftOut} evidence
+ * @param {number} times replacements before this one
+ * @param {bigint} mostWei highest offer
+ * @returns {bigint} tip of the replacement
+ */
+export function tipAfter({ leastTipWei, isTipKnown }, times, mostWei) {
+  if (isTipKnown || times >= STEPS.length) return leastTipWei;
+  const stepWei = mostWei >> STEPS[times];
+  return leastTipWei > stepWei ? leastTipWei : stepWei;
 }
 
 /** @param {Header | null} header @param {bigint} gasLimit @param {Fee} fee */

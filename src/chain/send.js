@@ -13,9 +13,9 @@ import {
   resultOf,
   transactionOf,
 } from './answers.js';
-import { gwei, maxPriceWei } from './fees.js';
+import { gwei, maxPriceWei, tipOf } from './fees.js';
 import { isFunder } from './keys.js';
-import { BlockRoom, MAX_REPLACEMENTS, NO_BLOCK_MS, SKIPPED_BLOCKS } from './left-out.js';
+import { BlockRoom, MAX_REPLACEMENTS, NO_BLOCK_MS, SKIPPED_BLOCKS, tipAfter } from './left-out.js';
 import { classOf } from './refusals.js';
 import { retryAfterMs } from './retries.js';
 import { NOT_ARRIVED, isNonceUsed, submit } from './submit.js';
@@ -314,7 +314,10 @@ async function waitForReceipts(sender, sent, onProgress) {
   for (;;) {
     if (signal.aborted) throw new InterruptedError('interrupted during set-up');
     const missing = sent.filter((one) => !receipts.has(one));
-    for (const [one, receipt] of await minedOf(rpc, missing)) receipts.set(one, withoutLogs(receipt));
+    for (const [one, receipt] of await minedOf(rpc, missing)) {
+      receipts.set(one, withoutLogs(receipt));
+      overdue.learn(one, receipt);
+    }
     onProgress(receipts.size);
     if (receipts.size === sent.length) break;
     if (clock.nowUs() > deadlineUs) {
@@ -387,14 +390,20 @@ class Overdue {
     const waiting = { address: order.wallet.address, gasLimit: order.gasLimit, valueWei: order.value, fee };
     const evidence = await this.#room.evidence(waiting, known.block, head).catch(() => null);
     if (evidence === null || fees.isFixed) return;
-    const { leastTipWei, isTipLow } = evidence;
-    if (isTipLow) fees.raiseOffer(fee, { tipWei: leastTipWei });
-    if (!(await this.#replace(sent, leastTipWei))) return;
+    const { isTipLow } = evidence;
+    if (!(await this.#replace(sent, tipAfter(evidence, known.times, fees.mostWei())))) return;
     known.times += 1;
     known.block = head;
     notice?.(
       `blocks leave transactions of the set-up out although they have room for them${isTipLow ? ', and none of them has a tip as low' : ''}: replaced with ${offerText(sent.fee)}`,
     );
+  }
+
+  /** Blocks have taken an offer after they had left out a lower one: it is made from now on. @param {Sent} sent @param {ChainReceipt} receipt */
+  learn(sent, { hash }) {
+    const { fees } = this.#sender;
+    if ((this.#since.get(sent)?.times ?? 0) > 0 && hash === sent.hash)
+      fees.raiseOffer(fees.current(), { tipWei: tipOf(sent.fee) });
   }
 
   /** @param {Sent} sent @param {bigint} leastTipWei @returns {Promise<boolean>} */

@@ -319,6 +319,8 @@ export type Fees = {
   raise: (offer: Fee, leastTipWei?: bigint) => Fee | null;
   /** an option has set it, or forbids to raise it */
   isFixed: boolean;
+  /** the most that is offered without a request of the user */
+  mostWei: () => bigint;
   /** whether the offer is below the base fee of the newest block */
   isTooLow: (offer: Fee) => boolean;
   /** plain data for createFees() in another thread */

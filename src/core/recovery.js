@@ -198,7 +198,7 @@ const MAX_HASHES = 20;
  */
 
 /** There is no block that could have left it out. @type {LeftOut} */
-const NO_EVIDENCE = Object.freeze({ leastTipWei: 0n, isTipLow: false });
+const NO_EVIDENCE = Object.freeze({ leastTipWei: 0n, isTipLow: false, isTipKnown: true });
 
 /** A failed transaction decides the next nonce of its wallet; a reorg returns transactions that had been included. */
 export class TransactionRecovery extends Recovery {
@@ -305,7 +305,10 @@ export class TransactionRecovery extends Recovery {
   }
 
   /** @override @param {Operation} operation */
-  onVerified({ account, nonce, startedAtUs, hashes, raw, inclusion }) {
+  onVerified(operation) {
+    const { account, nonce, startedAtUs, hashes, raw, inclusion, fee } = operation;
+    const isReplaced = (this.#rebroadcasts.get(operation)?.replacements ?? 0) > 0;
+    if (isReplaced && fee !== null && operation.hash === hashes.at(-1)) this.#tools.presigner.learn(fee);
     const blockNumber = inclusion?.number ?? 0;
     const { recentInclusions } = this.#ledger;
     recentInclusions.add({
@@ -568,9 +571,10 @@ export class TransactionRecovery extends Recovery {
   async #replace(operation, evidence) {
     const { clock, presigner, resubmissions } = this.#tools;
     if (evidence === NO_EVIDENCE) this.#probedAt = this.#newest.number;
-    if (operation.hashes.length >= MAX_HASHES || !presigner.raiseLeftOut(operation, evidence)) return false;
     const last = this.#lastOf(operation);
-    last.replacements = (last.replacements ?? 0) + 1;
+    const { replacements: times = 0 } = last;
+    if (operation.hashes.length >= MAX_HASHES || !presigner.raiseLeftOut(operation, evidence, times)) return false;
+    last.replacements = times + 1;
     last.atUs = clock.nowUs();
     last.block = null;
     resubmissions.replaced += 1;

@@ -1,3 +1,5 @@
+import { tipOf } from '../chain/fees.js';
+import { tipAfter } from '../chain/left-out.js';
 import { WorkloadError } from '../errors.js';
 
 /**
@@ -147,16 +149,21 @@ export class Presigner {
   }
 
   /**
-   * Signs a replacement of a transaction that blocks have left out; the offers to come learn from it.
+   * Signs a replacement of a transaction that blocks have left out.
    * @param {Operation} operation
    * @param {LeftOut} evidence
+   * @param {number} times replacements before this one
    * @returns {boolean} false: its fee cannot be raised
    */
-  raiseLeftOut(operation, { leastTipWei, isTipLow }) {
+  raiseLeftOut(operation, evidence, times) {
     const { fees } = this.#options;
-    if (fees.isFixed) return false;
-    if (isTipLow && operation.fee !== null) fees.raiseOffer(operation.fee, { tipWei: leastTipWei });
-    return this.raise(operation, leastTipWei);
+    return !fees.isFixed && this.raise(operation, tipAfter(evidence, times, fees.mostWei()));
+  }
+
+  /** Blocks have taken this offer after they had left out a lower one: it is made from now on. @param {Fee} fee */
+  learn(fee) {
+    const { fees } = this.#options;
+    fees.raiseOffer(fees.current(), { tipWei: tipOf(fee) });
   }
 
   /** What it takes from its wallet at most. @param {Operation} operation @returns {{gasLimit: bigint, valueWei: bigint}} */

@@ -44,6 +44,7 @@ function risingFees({ isTooLow = true, mostRaises = Infinity }) {
   return {
     current: () => ({ gasPriceWei: 1n }),
     isTooLow: () => isTooLow,
+    mostWei: () => 100n,
     raise: () => ((raises += 1) > mostRaises ? null : { gasPriceWei: BigInt(1 + raises) }),
   };
 }
@@ -248,6 +249,7 @@ describe('a transaction that blocks leave out', () => {
       current: () => ({ maxFeePerGasWei: 10n * GWEI, maxPriorityFeePerGasWei: 1n }),
       isTooLow: () => false,
       raiseOffer: () => null,
+      mostWei: () => 100n * GWEI,
       raise: (/** @type {unknown} */ _earlier, tip = 0n) => {
         tips.push(tip);
         return { maxFeePerGasWei: 12n * GWEI, maxPriorityFeePerGasWei: tip };
