@@ -198,6 +198,11 @@ export function createFees(options) {
       const isLimited = state.maxFeeWei !== null || state.offer.mostWei !== null;
       return isLimited && maxPriceWei(raised) > mostWeiOf(state) ? null : raised;
     },
+    learn: (taken) => {
+      const headroomWei = (state.baseFeeWei ?? 0n) * (mode === 'legacy' ? LEGACY_HEADROOM : DYNAMIC_HEADROOM);
+      const tipWei = smaller(tipOf(taken), mostWeiOf(state) - headroomWei);
+      if (state.offer.fixedBy === null && tipWei > state.tipWei) update({ tipWei });
+    },
     isFixed: state.offer.fixedBy !== null,
     mostWei: () => mostWeiOf(state),
     isTooLow: (earlier) =>

@@ -13,7 +13,7 @@ import {
   resultOf,
   transactionOf,
 } from './answers.js';
-import { gwei, maxPriceWei, tipOf } from './fees.js';
+import { gwei, maxPriceWei } from './fees.js';
 import { isFunder } from './keys.js';
 import { BlockRoom, MAX_REPLACEMENTS, NO_BLOCK_MS, SKIPPED_BLOCKS, tipAfter } from './left-out.js';
 import { classOf } from './refusals.js';
@@ -343,6 +343,8 @@ class Overdue {
   #since = new Map();
   #head = { number: -1, sinceUs: 0, isProbed: false };
   #hasSaid = false;
+  /** Replacements of one transaction that were said. */
+  #said = 0;
   #room;
   #sender;
 
@@ -394,16 +396,17 @@ class Overdue {
     if (!(await this.#replace(sent, tipAfter(evidence, known.times, fees.mostWei())))) return;
     known.times += 1;
     known.block = head;
+    // Of a wave that is replaced, the first one tells.
+    if (known.times <= this.#said) return;
+    this.#said = known.times;
     notice?.(
       `blocks leave transactions of the set-up out although they have room for them${isTipLow ? ', and none of them has a tip as low' : ''}: replaced with ${offerText(sent.fee)}`,
     );
   }
 
-  /** Blocks have taken an offer after they had left out a lower one: it is made from now on. @param {Sent} sent @param {ChainReceipt} receipt */
+  /** @param {Sent} sent @param {ChainReceipt} receipt */
   learn(sent, { hash }) {
-    const { fees } = this.#sender;
-    if ((this.#since.get(sent)?.times ?? 0) > 0 && hash === sent.hash)
-      fees.raiseOffer(fees.current(), { tipWei: tipOf(sent.fee) });
+    if ((this.#since.get(sent)?.times ?? 0) > 0 && hash === sent.hash) this.#sender.fees.learn(sent.fee);
   }
 
   /** @param {Sent} sent @param {bigint} leastTipWei @returns {Promise<boolean>} */

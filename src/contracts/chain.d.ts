@@ -317,6 +317,8 @@ export type Fees = {
   raiseOffer: (refused: Fee, stated: StatedPrice) => string | null;
   /** fee of a replacement, with at least this tip; null above the limit of what is offered */
   raise: (offer: Fee, leastTipWei?: bigint) => Fee | null;
+  /** blocks have taken this offer after they had left out a lower one: its tip is offered from now on */
+  learn: (taken: Fee) => void;
   /** an option has set it, or forbids to raise it */
   isFixed: boolean;
   /** the most that is offered without a request of the user */

@@ -1,4 +1,3 @@
-import { tipOf } from '../chain/fees.js';
 import { tipAfter } from '../chain/left-out.js';
 import { WorkloadError } from '../errors.js';
 
@@ -160,10 +159,9 @@ export class Presigner {
     return !fees.isFixed && this.raise(operation, tipAfter(evidence, times, fees.mostWei()));
   }
 
-  /** Blocks have taken this offer after they had left out a lower one: it is made from now on. @param {Fee} fee */
-  learn(fee) {
-    const { fees } = this.#options;
-    fees.raiseOffer(fees.current(), { tipWei: tipOf(fee) });
+  /** @param {Fee} taken by a block, in place of a lower offer */
+  learn(taken) {
+    this.#options.fees.learn(taken);
   }
 
   /** What it takes from its wallet at most. @param {Operation} operation @returns {{gasLimit: bigint, valueWei: bigint}} */

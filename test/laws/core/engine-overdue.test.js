@@ -250,6 +250,7 @@ describe('a transaction that blocks leave out', () => {
       isTooLow: () => false,
       raiseOffer: () => null,
       mostWei: () => 100n * GWEI,
+      learn: () => {},
       raise: (/** @type {unknown} */ _earlier, tip = 0n) => {
         tips.push(tip);
         return { maxFeePerGasWei: 12n * GWEI, maxPriorityFeePerGasWei: tip };
