@@ -26,6 +26,7 @@ import {
   pooledOf,
   toHex,
 } from './answers.js';
+import { SKIPPED_BLOCKS } from './left-out.js';
 import { NonceTakenError, PriceRefusedError, estimateGas, findMinedTransaction, nameOf, sendAll } from './send.js';
 
 /**
@@ -63,8 +64,8 @@ const FOREIGN_WATCH_MS = 1000;
 /** A pooled transaction whose nonce does not become the next one within this time waits for a missing nonce. */
 const STUCK_MS = 1000;
 
-/** So many blocks without the next transaction of the funder are evidence that its fee is too low. */
-const SKIPPED_BLOCKS = 3;
+/** Wallets whose leftovers are replaced at a time. */
+const REPLACED_AT_ONCE = 50;
 
 /** Each try doubles the fee: a million times in all, because the tip of what is replaced is not known. */
 const MAX_TRIES = 20;
@@ -96,19 +97,22 @@ async function readStates(rpc, wallets) {
 }
 
 /**
- * Waits until no wallet has a transaction in the pool, and sets each wallet's next nonce.
- * @param {{rpc: Rpc, clock: Clock, signal: AbortSignal, timeoutMs: number}} sender
+ * Waits until no wallet has a transaction in the pool, and sets each wallet's next nonce. What an earlier run has left there,
+ * and blocks leave out because the base fee or the tips have risen since, is replaced by empty transactions.
+ * @param {Pick<Sender, 'rpc' | 'clock' | 'signal' | 'timeoutMs'> & Partial<Sender>} sender without fees nothing is replaced
  * @param {Wallet[]} wallets
  * @returns {Promise<WalletState[]>}
  * @throws {ForeignSenderError} wallets send although this run has sent nothing yet
  * @throws {UnavailableError} still pending after timeoutMs
  */
-export async function settleWallets({ rpc, clock, signal, timeoutMs }, wallets) {
+export async function settleWallets(sender, wallets) {
+  const { rpc, clock, signal, timeoutMs } = sender;
   const startUs = clock.nowUs();
   const startS = Math.floor(clock.wallMs() / 1000);
   const states = await readStates(rpc, wallets);
   const pendingAtFirst = states.map(({ pending }) => pending);
   let open = wallets.map((_, i) => i).filter((i) => states[i].latest < states[i].pending);
+  const leftovers = new Leftovers(sender);
   while (open.length > 0) {
     if (signal.aborted) throw new InterruptedError('interrupted during set-up');
     if (clock.nowUs() > startUs + timeoutMs * 1000) {
@@ -127,16 +131,17 @@ export async function settleWallets({ rpc, clock, signal, timeoutMs }, wallets) 
     const active = open.findIndex((i, k) => now[k].latest > Math.max(pendingAtFirst[i] + 1, states[i].latest));
     now.forEach((state, k) => (states[open[k]] = state));
     const isActive = isLate && active >= 0;
-    const sender = wallets[open[active]];
-    const proof = isActive ? await minedSince(rpc, sender, now[active].latest - 1, startS) : null;
+    const foreign = wallets[open[active]];
+    const proof = isActive ? await minedSince(rpc, foreign, now[active].latest - 1, startS) : null;
     if (proof !== null) {
       await clock.sleep(FOREIGN_WATCH_MS, signal);
       // This run has sent nothing yet.
       const latest = await readStates(rpc, wallets);
-      const others = wallets.filter((wallet, i) => wallet !== sender && latest[i].latest > pendingAtFirst[i]);
-      throw foreignSender([sender, ...others], proof);
+      const others = wallets.filter((wallet, i) => wallet !== foreign && latest[i].latest > pendingAtFirst[i]);
+      throw foreignSender([foreign, ...others], proof);
     }
     if (isActive) for (const i of open) pendingAtFirst[i] = Math.max(pendingAtFirst[i], states[i].latest);
+    await leftovers.look(open.map((i) => ({ wallet: wallets[i], pendingAtFirst: pendingAtFirst[i], ...states[i] })));
     open = open.filter((i) => states[i].latest < states[i].pending);
   }
   wallets.forEach((wallet, i) => (wallet.nonce = states[i].latest));
@@ -240,58 +245,75 @@ export async function mineQueued(sender, wallets, notice) {
 }
 
 /**
- * Waits until the funder has no transaction in the pool. Those that an earlier run has left there, and that blocks skip
- * because the base fee has risen since, would hold up all others: empty transactions with a higher fee replace them.
+ * Waits until the funder has no transaction in the pool.
  * @param {Sender} sender
  * @param {Wallet} funder
  * @param {(line: string) => void} [notice]
  * @returns {Promise<WalletState>}
  */
 export async function settleFunder(sender, funder, notice = () => {}) {
-  const { rpc, clock, signal, timeoutMs } = sender;
-  const endUs = clock.nowUs() + timeoutMs * 1000;
-  const [before] = await readStates(rpc, [funder]);
-  let { latest } = before;
-  let since = null;
-  while (latest < before.pending && clock.nowUs() < endUs && !signal.aborted) {
-    const head = await ask(rpc, HEAD, 'setup');
-    since ??= head;
-    if (head - since >= SKIPPED_BLOCKS) {
-      notice(
-        `${SKIPPED_BLOCKS} blocks have skipped ${counted(before.pending - latest, 'transaction')} of the funder in the node's pool: replacing with empty ones at a higher fee`,
-      );
-      await replacePooled(sender, funder, { latest, pending: before.pending });
-    } else await clock.sleep(200, signal);
-    const [now] = await readStates(rpc, [funder]);
-    if (now.latest > latest) since = null;
-    latest = now.latest;
-  }
-  const [state] = await settleWallets(sender, [funder]);
+  const [state] = await settleWallets({ ...sender, notice }, [funder]);
   await mineQueued(sender, [funder], notice);
   return { ...state, latest: funder.nonce };
 }
 
-/** The fees of what is replaced are not known. @param {Sender} sender @param {Wallet} funder @param {{latest: number, pending: number}} nonces */
-async function replacePooled(sender, funder, { latest, pending }) {
-  await followFees(sender);
+/** @typedef {WalletState & {wallet: Wallet, pendingAtFirst: number}} Unsettled */
+
+/** Transactions that were in the pool before this run, and that blocks leave out. */
+class Leftovers {
+  /** By wallet: its next nonce, and the head when that was first seen. @type {Map<Wallet, {latest: number, block: number}>} */
+  #since = new Map();
+  #sender;
+
+  /** @param {Pick<Sender, 'rpc' | 'clock' | 'signal' | 'timeoutMs'> & Partial<Sender>} sender */
+  constructor(sender) {
+    this.#sender = sender;
+  }
+
+  /** @param {Unsettled[]} open */
+  async look(open) {
+    const { rpc, fees, notice } = this.#sender;
+    if (fees === undefined || fees.isFixed) return;
+    const head = await ask(rpc, HEAD, 'setup');
+    const stuck = open.filter(({ wallet, latest, pending, pendingAtFirst }) => {
+      const known = this.#since.get(wallet);
+      if (known?.latest !== latest) this.#since.set(wallet, { latest, block: head });
+      // If it has grown, another program sends.
+      return known?.latest === latest && pending === pendingAtFirst && head - known.block >= SKIPPED_BLOCKS;
+    });
+    if (stuck.length === 0) return;
+    const count = stuck.reduce((sum, { latest, pending }) => sum + pending - latest, 0);
+    notice?.(
+      `${SKIPPED_BLOCKS} blocks have skipped ${counted(count, 'transaction')} of ${listWallets(stuck.map(({ wallet }) => wallet))} in the node's pool: replacing with empty ones at a higher fee`,
+    );
+    for (const part of partsOf(stuck, REPLACED_AT_ONCE)) {
+      await followFees(/** @type {Sender} */ (this.#sender));
+      await Promise.all(part.map((one) => replacePooled(/** @type {Sender} */ (this.#sender), one.wallet, one)));
+    }
+    for (const { wallet } of stuck) this.#since.delete(wallet);
+  }
+}
+
+/** The fees of what is replaced are not known. @param {Sender} sender @param {Wallet} wallet @param {{latest: number, pending: number}} nonces */
+async function replacePooled(sender, wallet, { latest, pending }) {
   const { rpc, fees } = sender;
-  const call = { to: funder.address, data: '0x', value: 0n };
-  const gasLimit = await estimateGas(rpc, { from: funder.address, to: call.to, data: call.data });
-  const orders = Array.from({ length: pending - latest }, () => ({ ...call, wallet: funder, gasLimit }));
+  const call = { to: wallet.address, data: '0x', value: 0n };
+  const gasLimit = await estimateGas(rpc, { from: wallet.address, to: call.to, data: call.data });
+  const orders = Array.from({ length: pending - latest }, () => ({ ...call, wallet, gasLimit }));
   /** @type {Fee} */
   let offer = fees.current();
   for (let tries = 1; ; tries += 1) {
     const raised = doubled(offer, fees);
-    if (raised === null) throw stillInPool([funder], sender.timeoutMs);
+    if (raised === null) throw stillInPool([wallet], sender.timeoutMs);
     offer = raised;
-    funder.nonce = latest;
-    const dear = { ...fees, current: () => raised, worstPriceWei: () => maxPriceWei(raised) };
+    wallet.nonce = latest;
+    const higher = { ...fees, current: () => raised, worstPriceWei: () => maxPriceWei(raised) };
     try {
-      await sendAll({ ...sender, fees: dear }, orders);
+      await sendAll({ ...sender, fees: higher }, orders);
       return;
     } catch (error) {
       if (!(error instanceof NonceTakenError) || tries === MAX_TRIES) throw error;
-      const [now] = await readStates(rpc, [funder]);
+      const [now] = await readStates(rpc, [wallet]);
       if (now.latest > latest) return;
     }
   }

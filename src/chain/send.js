@@ -245,7 +245,9 @@ async function send(sender, order, reservedWei) {
     return sent;
   } catch (error) {
     const refusal = error instanceof RpcError ? classOf(error) : null;
-    if (!submission.isRefused && (await arrives(sender, sent))) return sent;
+    // Where another transaction has the nonce, the node has not taken this one.
+    const mayArrive = !submission.isRefused && refusal !== 'replacement';
+    if (mayArrive && (await arrives(sender, sent))) return sent;
     if (submission.isRefused && (await isUnknown(sender.rpc, sent.hash))) sent.onRefused?.();
     if (!(error instanceof RpcError)) throw error;
     if (refusal === 'funds') throw fundsRefused(wallet, error);
