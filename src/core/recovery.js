@@ -554,9 +554,7 @@ export class TransactionRecovery extends Recovery {
     const last = this.#lastOf(operation);
     if (last.replacements === undefined) resubmissions.leftOut += 1;
     last.replacements ??= 0;
-    this.leftOutWords = evidence.isTipLow
-      ? 'the tip is lower than any in them (--tip)'
-      : 'their tips are no reason: perhaps the kind of transaction, or the sender';
+    this.leftOutWords = reasonFor(evidence);
     return last.replacements < MAX_REPLACEMENTS && (await this.#replace(operation, evidence));
   }
 
@@ -688,6 +686,13 @@ export class TransactionRecovery extends Recovery {
       pauseMs = Math.min(Math.max(pauseMs * 2, shortestPauseMs), longestPauseMs);
     }
   }
+}
+
+/** @param {LeftOut} evidence */
+function reasonFor({ isTipLow, isTipKnown }) {
+  if (isTipLow) return 'each of theirs has a higher tip (--tip)';
+  if (!isTipKnown) return 'they are empty; a higher tip may help (--tip)';
+  return 'the tip is not the reason; perhaps the kind of transaction, or the sender, is';
 }
 
 /** @param {Operation} operation @param {string | null} code of its failure */
