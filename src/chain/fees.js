@@ -79,10 +79,9 @@ const USUAL_TIP_WEI = 1_000_000_000n;
 
 /** Nothing is offered where gas is free: a base fee of 0, and a suggested price of 0. @param {Rpc} rpc @param {bigint} baseFeeWei */
 async function readTip(rpc, baseFeeWei) {
+  if (baseFeeWei === 0n && (await nullIfOdd(ask(rpc, GAS_PRICE, 'setup'))) === 0n) return 0n;
   const tipWei = (await nullIfOdd(ask(rpc, TIP, 'setup'))) ?? USUAL_TIP_WEI;
-  if (tipWei > 0n) return tipWei;
-  const isFree = baseFeeWei === 0n && (await nullIfOdd(ask(rpc, GAS_PRICE, 'setup'))) === 0n;
-  return isFree ? 0n : 1n;
+  return tipWei > 0n ? tipWei : 1n;
 }
 
 /** @param {Pick<FeeState, 'legacy' | 'baseFeeWei'>} state @returns {Fees['mode']} */
