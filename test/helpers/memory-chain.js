@@ -23,6 +23,9 @@ import { readArtifact } from '../../src/workloads/contract-state.js';
  * @property {(blocks: number) => bigint} [baseFeeAfter] in wei, by the blocks since the start
  * @property {string} [rich] the only address that has anything; without it all have
  * @property {boolean} [hasBaseFee] default: true
+ * @property {(blocks: number) => bigint} [floorAfter] lowest tip that the pool takes, in wei, by the blocks since the start
+ * @property {(blocks: number) => bigint} [takenAfter] lowest tip that a block takes
+ * @property {bigint} [tipWei] that it suggests; default: 1
  * @property {number} [poolLimit] transactions in the pool above which it refuses others
  *
  * @typedef {object} Submission
@@ -87,7 +90,7 @@ function codeIn(input) {
 /** @param {MemoryChainOptions} options */
 export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000, ...options }) {
   const { packsByLimit = false, l1FeeWei = 0n, hasDeposits = false, hasBaseFee = true, poolLimit = Infinity } = options;
-  const { baseFeeAfter = () => BASE_FEE_WEI } = options;
+  const { baseFeeAfter = () => BASE_FEE_WEI, floorAfter = () => 0n, takenAfter = () => 0n, tipWei = 1n } = options;
   /** The chain after each change, the last one last; arrays are by number and never change. @type {Array<{atUs: number, blocks: any[], states: State[]}>} */
   const history = [];
   /** By sender and nonce. @type {Map<string, any>} */
@@ -174,7 +177,7 @@ export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000
     for (const tx of [...pool.values()].sort((a, b) => a.nonce - b.nonce)) {
       if (tx.nonce !== (state.nonces.get(tx.from) ?? 0) || tx.maxFeeWei < baseFee()) continue;
       if (balanceIn(state, tx.from) < tx.value + BigInt(tx.gas) * tx.maxFeeWei) continue;
-      if (tx.gas > room) continue;
+      if (tx.gas > room || tx.tipWei < takenAfter(number - HEAD)) continue;
       const { gasUsed, receipt } = execute(tx, state);
       room -= packsByLimit ? tx.gas : gasUsed;
       used += gasUsed;
@@ -244,6 +247,10 @@ export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000
     const next = state.nonces.get(sender) ?? 0;
     submissions.push({ atUs: clock.nowUs(), hash: String(hash), from: sender, nonce, to: tx.to, maxFeeWei });
     if (!hasBaseFee && maxFeePerGas !== null) throw refuse('transaction type not supported');
+    const ownTipWei = maxPriorityFeePerGas ?? maxFeeWei;
+    const floorWei = floorAfter(now().blocks.length - HEAD);
+    if (ownTipWei < floorWei)
+      throw refuse(`transaction gas price below minimum: gas tip cap ${ownTipWei}, minimum needed ${floorWei}`);
     if (earlier?.hash === hash) throw refuse('already known');
     if (nonce < next) throw refuse(`nonce too low: next nonce ${next}, tx nonce ${nonce}`);
     if (earlier !== undefined && maxFeeWei <= earlier.maxFeeWei) throw refuse('replacement transaction underpriced');
@@ -252,7 +259,7 @@ export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000
     if (have < want)
       throw refuse(`insufficient funds for gas * price + value: address ${sender} have ${have} want ${want}`);
     if (earlier === undefined && pool.size >= poolLimit) throw refuse('txpool is full');
-    pool.set(key, { ...tx, maxFeeWei, tipWei: maxPriorityFeePerGas ?? maxFeeWei });
+    pool.set(key, { ...tx, maxFeeWei, tipWei: ownTipWei });
     return /** @type {string} */ (hash);
   };
 
@@ -329,8 +336,8 @@ export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000
       },
       eth_getCode: (to, at) => stateAt(at ?? 'latest').codes.get(to.toLowerCase()) ?? '0x',
       eth_estimateGas: ({ to }) => hex(gasOf(to?.toLowerCase() ?? null, last())),
-      eth_gasPrice: () => hex(baseFee() + 1n),
-      eth_maxPriorityFeePerGas: () => '0x1',
+      eth_gasPrice: () => hex(baseFee() + tipWei),
+      eth_maxPriorityFeePerGas: () => hex(tipWei),
       txpool_status: () => poolSize(),
       eth_getLogs: ({ blockHash = null }) => {
         if (blockHash !== null) numberAt({ blockHash }, seen());

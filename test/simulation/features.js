@@ -112,6 +112,7 @@ export function featuresIn(folder) {
       'highest fee': { args: '--max-fee 60wei' },
       'no room above the fee': { args: '--max-fee 16wei' },
       legacy: { args: '--legacy', isNeutral: true },
+      'a fixed tip': { args: '--tip 2wei' },
     },
     batch: { 1: {}, 8: { args: '--batch 8', isNeutral: true } },
     thresholds: { none: {}, some: { args: '--threshold p99<60s,failed<50%,tps>0 --threshold audit=exact' } },
@@ -234,6 +235,15 @@ export const BEHAVIOURS = Object.freeze({
   'a compared node that is away': { away: [1.5, 5, 9], causes: [] },
   'a rising base fee': { chain: { baseFeeAfter: wave }, causes: ['node-bound', 'funds'] },
   'no base fee': { chain: { hasBaseFee: false }, causes: [] },
+  'a floor of the tip that rises': {
+    chain: { floorAfter: (blocks) => (blocks < 8 ? 2n : 4n) },
+    causes: ['node-bound'],
+  },
+  'blocks that leave low tips out': {
+    chain: { takenAfter: (blocks) => (blocks < 8 ? 1n : 9n) },
+    causes: ['node-bound'],
+  },
+  'free gas': { chain: { baseFeeAfter: () => 0n, tipWei: 0n }, causes: [] },
   'small blocks': { chain: { gasLimit: 450_000 }, causes: ['node-bound'] },
   'no gas of blocks': {
     statesNoGas: true,
