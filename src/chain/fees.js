@@ -261,6 +261,17 @@ function replacementFee(earlier, current) {
   };
 }
 
+/** @param {Fee} fee */
+export function offerText({ gasPriceWei, maxFeePerGasWei = 0n, maxPriorityFeePerGasWei = 0n }) {
+  if (gasPriceWei !== undefined) return `a gas price of ${gwei(gasPriceWei)}`;
+  return `a tip of ${gwei(maxPriorityFeePerGasWei)} (${gwei(maxFeePerGasWei)} at most in all)`;
+}
+
+/** @param {Fee} fee */
+export function raisedText(fee) {
+  return `the node takes no lower price: ${offerText(fee)} is offered from now on`;
+}
+
 /** @param {bigint} wei */
 export function gwei(wei) {
   return `${formatUnits(wei, 'gwei').replace(/\.0$/, '')} gwei`;

@@ -13,7 +13,7 @@ import {
   resultOf,
   transactionOf,
 } from './answers.js';
-import { gwei, maxPriceWei } from './fees.js';
+import { maxPriceWei, offerText, raisedText } from './fees.js';
 import { isFunder } from './keys.js';
 import { BlockRoom, MAX_REPLACEMENTS, NO_BLOCK_MS, SKIPPED_BLOCKS, tipAfter } from './left-out.js';
 import { classOf } from './refusals.js';
@@ -194,8 +194,7 @@ class OrderSubmission {
       this.priceLimit = why ?? 'the limit of the offer is reached';
       return false;
     }
-    if (fees.worstPriceWei() > before)
-      notice?.(`the node takes no lower price: ${offerText(fees.current())} is offered from now on`);
+    if (fees.worstPriceWei() > before) notice?.(raisedText(fees.current()));
     await reserveMore(this.#sender, this.#sent, fee);
     sign(this.#sender, this.#sent, fee);
     return true;
@@ -274,12 +273,6 @@ async function arrives({ rpc, clock, signal }, sent) {
     if (signal.aborted || clock.nowUs() > endUs) return false;
     await clock.sleep(ARRIVAL_PAUSE_MS, signal);
   }
-}
-
-/** @param {Fee} fee */
-function offerText({ gasPriceWei, maxFeePerGasWei = 0n, maxPriorityFeePerGasWei = 0n }) {
-  if (gasPriceWei !== undefined) return `a gas price of ${gwei(gasPriceWei)}`;
-  return `a tip of ${gwei(maxPriorityFeePerGasWei)} (${gwei(maxFeePerGasWei)} at most in all)`;
 }
 
 /** Whether the node says that it has no such transaction. @param {Rpc} rpc @param {string} hash */

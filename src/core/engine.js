@@ -331,6 +331,8 @@ export class ThreadEngine {
     if (unreadBlock !== null)
       warnings.readback = `waiting for the receipts or the state of block ${unreadBlock}: ${this.#options.rpc.display} announces it and does not serve them`;
     this.#retryPolicy.unreadBlock = null;
+    const { raisedWords = null } = this.#presigner ?? {};
+    if (raisedWords !== null) warnings.offer = raisedWords;
     const { leftOutWords = null } = this.#recovery ?? {};
     if (leftOutWords !== null)
       warnings.leftOut = `blocks leave transactions out that they have room for: ${leftOutWords}`;

@@ -1,3 +1,4 @@
+import { raisedText } from '../chain/fees.js';
 import { tipAfter } from '../chain/left-out.js';
 import { WorkloadError } from '../errors.js';
 
@@ -29,6 +30,8 @@ import { WorkloadError } from '../errors.js';
 const TURN_US = 1000;
 
 export class Presigner {
+  /** Which offer is made since a refusal of the price. @type {string | null} */
+  raisedWords = null;
   /** Transactions signed ahead of time. */
   stats = { used: 0, discarded: 0 };
   /** The next transaction of each wallet, by position. @type {Array<{nonce: number, signed: Signed} | undefined>} */
@@ -121,8 +124,10 @@ export class Presigner {
    */
   raiseOffer(operation, stated) {
     const { fees } = this.#options;
-    const why = fees.raiseOffer(operation.fee ?? fees.current(), stated);
+    const before = fees.current();
+    const why = fees.raiseOffer(operation.fee ?? before, stated);
     if (why !== null) return why;
+    if (fees.current() !== before) this.raisedWords = raisedText(fees.current());
     return this.raise(operation) ? null : 'a higher offer is not within --max-fee and --max-spend';
   }
 

@@ -29,7 +29,8 @@ export default async function refill({ finishMs, ...plan }, rpcs, { onMessage, p
     if (isOver) clock.after(() => over.abort(), finishMs);
     if (isAborted) over.abort();
   });
-  const network = { clock, random, signal: over.signal, timeoutMs, chainId, blockGasLimit };
+  const notice = (/** @type {string} */ words) => post({ warning: ['offer', words] });
+  const network = { clock, random, signal: over.signal, timeoutMs, chainId, blockGasLimit, notice };
   const refiller = new Refiller({
     sender: { ...network, fees: createFees(plan.fees), signer: await createSigner() },
     ...{ rpcs, addresses, belowWei, perOperation, inFlight, amountWei, charge },
