@@ -168,16 +168,18 @@ export class Monitor {
   #health;
   #clock;
   #checkIdentity;
+  #onAnswer;
   #stopping = new AbortController();
   /** By endpoint: the latest heads in ascending order, and the invalid responses in a row. */
   #seen;
 
-  /** @param {{rpcs: Rpc[], health: Health, clock: Clock, checkIdentity?: CheckIdentity}} options */
-  constructor({ rpcs, health, clock, checkIdentity = async () => null }) {
+  /** @param {{rpcs: Rpc[], health: Health, clock: Clock, checkIdentity?: CheckIdentity, onAnswer?: () => void}} options */
+  constructor({ rpcs, health, clock, checkIdentity = async () => null, onAnswer = () => {} }) {
     this.#rpcs = rpcs;
     this.#health = health;
     this.#clock = clock;
     this.#checkIdentity = checkIdentity;
+    this.#onAnswer = onAnswer;
     this.#seen = rpcs.map(() => ({
       heads: /** @type {Array<{number: number, atUs: number}>} */ ([]),
       invalidAnswers: 0,
@@ -226,6 +228,7 @@ export class Monitor {
     const askedAtUs = this.#clock.nowUs();
     const wasUp = this.#health.isUp(index);
     const fault = await this.#faultOf(index, wasUp);
+    if (fault === null) this.#onAnswer();
     if (this.#stopping.signal.aborted) return;
     if (fault !== null) this.#health.open(index, fault, askedAtUs);
     // Marked as down meanwhile: the next check tests its chain first.

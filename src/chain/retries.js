@@ -105,13 +105,15 @@ export async function retry(request, { clock, random = Math.random, signal, forM
  */
 export function withRetries(rpc, options) {
   if (options === undefined) return rpc;
-  const { clock, random, signals, mostMs = {} } = options;
+  const { clock, random, signals, mostMs = {}, onAnswer = () => {} } = options;
   const isOnce = (/** @type {string} */ method, /** @type {Purpose} */ purpose) =>
     signals[purpose] === undefined || method === FIRST_METHOD || method.startsWith('eth_send');
   /** @param {Purpose} purpose @param {() => Promise<any>} request */
-  const send = (purpose, request) => {
+  const send = async (purpose, request) => {
     const signal = /** @type {AbortSignal} */ (signals[purpose]);
-    return retry(request, { clock, random, signal, forMs: Math.min(RETRY_MS, mostMs[purpose] ?? RETRY_MS) });
+    const answer = await retry(request, { clock, random, signal, forMs: mostMs[purpose] });
+    onAnswer();
+    return answer;
   };
   // Those of the load, which are not repeated, make no garbage here.
   /** @type {Rpc['gather']} */

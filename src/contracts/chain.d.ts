@@ -219,7 +219,10 @@ export type RetryOptions = {
   /** from 0 to 1 */
   random?: () => number;
   signals: Partial<Record<Purpose, AbortSignal>>;
+  /** longest time of the retries of a call */
   mostMs?: Partial<Record<Purpose, number>>;
+  /** an endpoint has answered a call of these purposes, or the check of its health */
+  onAnswer?: () => void;
 };
 
 export type Spread = 'sticky' | 'round-robin' | 'apart';

@@ -606,12 +606,13 @@ export type SideThread = {
 export type RunObserver = Pick<Observer, 'block' | 'status'> & {
   /** of its sides in the threads: plain data; absent: it has none there */
   plan?: unknown;
-  /** charge and pace: of the engine */
+  /** charge and pace: of the engine; noAnswer: aborts when the end of the run no longer waits for an endpoint that answers nothing */
   begin?: (run: {
     warnOf: Warn;
     warnOnce: Warn;
     charge: (wei: bigint) => Promise<boolean>;
     pace: (pace: Pace) => void;
+    noAnswer: AbortSignal;
   }) => void;
   /** the warm-up measures it; null: nothing to measure */
   rate?: MeasuredRate | null;

@@ -177,13 +177,14 @@ export function chooseKeys({ source }, hdPath, url, chainId) {
  * The chain of all endpoints, and the keys for it.
  * @param {Pick<ChainConfig, 'sendRpc' | 'chainId' | 'allowChain'>} allowed
  * @param {string} hdPath
- * @param {{given: GivenKeys, urls: URL[], endpoints: Pick<Endpoints, 'rpc' | 'sending'>, clock: Clock}} network
+ * @param {{given: GivenKeys, urls: URL[], endpoints: Pick<Endpoints, 'rpc' | 'sending' | 'assertOneChainEach'>, clock: Clock, signal: AbortSignal}} network
  */
-export async function readChainAndKeys({ sendRpc, ...allowed }, hdPath, { given, urls, endpoints, clock }) {
+export async function readChainAndKeys({ sendRpc, ...allowed }, hdPath, { given, urls, endpoints, clock, signal }) {
   const { rpc, sending } = endpoints;
   const chain = await readChain(rpc, urls[0], allowed, clock);
   const { chainId } = chain;
   if (sendRpc !== null) checkChain(sendRpc, chainId, allowed.chainId, allowed.allowChain);
+  await endpoints.assertOneChainEach(signal);
   if (sending !== null) await assertOneChain({ other: sending, option: '--send-rpc', reading: rpc, chainId });
   const [source] = [...urls, sendRpc ?? []].flat().map((url) => chooseKeys(given, hdPath, url, chainId));
   return { chain, source };

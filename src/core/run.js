@@ -32,11 +32,12 @@ import { newSeed } from './platform.js';
 import { Checkpoints, Watch } from './reports.js';
 import { assertSameChain, confirmSetUp, setUp, setUpCalls, startBlockOf } from './setup.js';
 import { SideThreads } from './side-thread.js';
+import { Silence } from './silence.js';
 import { createEngine } from './workers.js';
 
 /**
  * @import { DevChain, Rpc, SeenBlock } from '../contracts/chain.d.ts'
- * @import { Clock, CommonStart, Config, Log, MeasuredRate, Pace, Stop, RunContext, WalletPayments, Workload } from '../contracts/load.d.ts'
+ * @import { Clock, CommonStart, Config, Log, MeasuredRate, Pace, Stop, RunContext, TransactionWorkload, WalletPayments, Workload } from '../contracts/load.d.ts'
  * @import { Closed, Output } from '../contracts/output.d.ts'
  * @import { AuditReport, RunFile } from '../contracts/run-file.d.ts'
  * @import { Endpoints } from '../chain/endpoints.js'
@@ -63,6 +64,7 @@ import { createEngine } from './workers.js';
  * @property {boolean} isEmbedded
  * @property {number | null} nodePid
  * @property {SideThreads} threads
+ * @property {Silence} silence
  * @property {SetUpCosts} costs
  *
  * @typedef {Awaited<ReturnType<typeof prepare>>} Prepared
@@ -95,14 +97,15 @@ export async function run(config, context) {
   let threads = null;
   let areOpen = false;
   const costs = new SetUpCosts(config.wallets.maxSpendWei);
+  const silence = new Silence(clock, { ...load, ...network });
   try {
     for (const output of outputs) await output.open?.();
     areOpen = true;
     await common?.open();
     if (isEmbedded) devChain = await startDevChain(clock);
     const urls = devChain === null ? [...chain.rpc] : [devChain.url];
-    const mostMs = { audit: Math.max(load.drainTimeoutMs, network.requestTimeoutMs) };
-    const retryOptions = { clock, random, signals: { setup: stop.drain, audit: stop.now }, mostMs };
+    const signals = { setup: stop.drain, audit: AbortSignal.any([stop.now, silence.signal]) };
+    const retryOptions = { clock, random, signals, mostMs: { audit: silence.mostMs }, onAnswer: silence.onAnswer };
     const opened = openNetwork(transports, network, { urls, sendUrl: chain.sendRpc, clock, home: 0, retryOptions });
     endpoints = opened;
     stop.now.addEventListener('abort', () => {
@@ -113,7 +116,7 @@ export async function run(config, context) {
     threads = new SideThreads({ ...context, network, urls });
     const nodePid = chain.nodePid ?? devChain?.chainPid() ?? null;
     const asked = { times, given, notice, common, isEmbedded, costs };
-    const own = { ...asked, urls, endpoints: opened, nodePid, threads };
+    const own = { ...asked, urls, endpoints: opened, nodePid, threads, silence };
     const prepared = await prepare(config, context, own);
     // Worker threads would keep the process alive.
     const done = await loadAndAudit(config, context, own, prepared).finally(() => prepared.engine.close());
@@ -138,6 +141,7 @@ export async function run(config, context) {
     }
     throw error;
   } finally {
+    silence.end();
     endpoints?.monitor.stop();
     await threads?.close();
     await endpoints?.close();
@@ -351,7 +355,7 @@ async function loadAndAudit(config, context, opened, prepared) {
   const { ready, workload, observers, names } = prepared;
   const { rpc, identity, monitor, health } = opened.endpoints;
   const { nodeMetrics: metrics, nodeSeries: series } = config.chain;
-  const { insecure, txTimeoutMs, requestTimeoutMs } = config.network;
+  const { insecure, txTimeoutMs } = config.network;
   const warn = (/** @type {string} */ words) => log.warn(words);
   const node = { pid: opened.nodePid, metrics, series, insecure };
   const watch = new Watch({ node, clock, probes, rpc: ready.sender === null ? null : rpc, warn });
@@ -361,6 +365,8 @@ async function loadAndAudit(config, context, opened, prepared) {
   if (identity === null && workload.kind === 'transaction') monitor.begin();
   if (identity !== null && prepared.start.startHash !== null && prepared.start.startBlock === 0)
     watch.warnOf('unconfirmed', 'the endpoints have only block 0: whether they serve one chain is unknown');
+  const { silence } = opened;
+  stop.drain.addEventListener('abort', () => void silence.begin(rpc));
   const checkpoints = new Checkpoints({ ...context, warn });
   /** @param {LoadSoFar} loaded */
   const describeSoFar = (loaded) => {
@@ -382,7 +388,7 @@ async function loadAndAudit(config, context, opened, prepared) {
       isPlain: workload.kind === 'call',
       begin: async () => {
         const loadStartUs = await waitForStart(opened, clock, { watch, stop });
-        observers.begin(toolsOf(watch, prepared));
+        observers.begin(toolsOf(watch, prepared, silence));
         return loadStartUs;
       },
     }).run();
@@ -391,15 +397,8 @@ async function loadAndAudit(config, context, opened, prepared) {
     const paid = paymentsIn(config, observers);
     let audited = { report: /** @type {AuditReport | null} */ (null), reason: NOTHING_TO_AUDIT };
     if (workload.kind === 'transaction') {
-      await monitor.waitUntilSynced(stop.now);
-      const { accounts, start } = prepared;
-      const { startBlock } = start;
-      const { ledger } = loaded;
-      // A request that timed out may still arrive within its time limit.
-      const timeoutMs = Math.max(config.load.drainTimeoutMs, requestTimeoutMs);
-      const parts = { rpc, clock, accounts, ledger, startBlock, workload, timeoutMs, paid };
-      onProgress('auditing wallets', 0, accounts.length);
-      audited = await auditUnlessAborted(parts, start, stop);
+      onProgress('auditing wallets', 0, prepared.accounts.length);
+      audited = await auditOf(config, context, opened, prepared, { ledger: loaded.ledger, paid });
     }
     const { stats, intervals, engineStats } = loaded;
     const noAudit = audited.report === null ? audited.reason : null;
@@ -417,9 +416,10 @@ async function loadAndAudit(config, context, opened, prepared) {
 
 /** @typedef {Awaited<ReturnType<typeof loadAndAudit>>} Done */
 
-/** What the observers of a run can use. @param {Watch} watch @param {Pick<Prepared, 'engine'>} prepared */
-function toolsOf(watch, { engine }) {
+/** What the observers of a run can use. @param {Watch} watch @param {Pick<Prepared, 'engine'>} prepared @param {Silence} silence */
+function toolsOf(watch, { engine }, { signal }) {
   return {
+    noAnswer: signal,
     warnOf: (/** @type {string} */ kind, /** @type {string} */ words) => watch.warnOf(kind, words),
     warnOnce: (/** @type {string} */ kind, /** @type {string} */ words) => watch.warnOnce(kind, words),
     charge: (/** @type {bigint} */ wei) => engine.charge(wei),
@@ -460,17 +460,39 @@ async function waitForStart({ common, times }, clock, { watch, stop }) {
 }
 
 /**
- * @param {Omit<Parameters<typeof audit>[0], 'signal'>} parts
- * @param {StartBlock} start
+ * @param {Config} config
+ * @param {RunContext} context
+ * @param {Opened} opened
+ * @param {Prepared} prepared
+ * @param {{ledger: Ledger, paid: WalletPayments | null}} loaded
+ */
+async function auditOf({ load, network }, { clock, stop }, { endpoints, silence }, prepared, { ledger, paid }) {
+  const { accounts, start, workload } = prepared;
+  const { rpc, monitor } = endpoints;
+  const signal = AbortSignal.any([stop.now, silence.signal]);
+  const { startBlock } = start;
+  // A request that timed out may still arrive within its time limit.
+  const timeoutMs = Math.max(load.drainTimeoutMs, network.requestTimeoutMs);
+  const makeAudit = async () => {
+    await monitor.waitUntilSynced(signal);
+    await assertSameChain(rpc, start);
+    const audited = /** @type {TransactionWorkload} */ (workload);
+    return audit({ rpc, clock, accounts, ledger, startBlock, workload: audited, timeoutMs, paid, signal });
+  };
+  const missing = { rpc, wallets: accounts.length, open: ledger.unresolved.size };
+  return auditUnlessAborted(() => silence.unlessOver(makeAudit, missing), stop);
+}
+
+/**
+ * @param {() => Promise<AuditReport>} makeAudit
  * @param {Stop} stop
  * @returns {Promise<{report: AuditReport | null, reason: string}>} reason: why there is no report
  */
-export async function auditUnlessAborted(parts, start, stop) {
+export async function auditUnlessAborted(makeAudit, stop) {
   const aborted = () => ({ report: null, reason: stop.abortReason ?? '' });
   if (stop.now.aborted) return aborted();
   try {
-    await assertSameChain(parts.rpc, start);
-    return { report: await audit({ ...parts, signal: stop.now }), reason: '' };
+    return { report: await makeAudit(), reason: '' };
   } catch (error) {
     if (stop.now.aborted) return aborted();
     // The endpoint cannot serve the audit: pruned state or a missing method.

@@ -125,7 +125,13 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
   const { offset, hdPath } = slice;
   const startS = Math.floor(clock.wallMs() / 1000);
   const { rpc, rpcs } = endpoints;
-  const { chain, source } = await readChainAndKeys(asked.chain, hdPath, { given, urls, endpoints, clock });
+  const { chain, source } = await readChainAndKeys(asked.chain, hdPath, {
+    given,
+    urls,
+    endpoints,
+    clock,
+    signal: stop.drain,
+  });
   const last = offset + threads - 1;
   const who = `${counted(threads, 'wallet')} (${offset}..${last} of ${source.name})`;
   notice(loadText(asked, who, `${rpc.display} (${chain.clientVersion ?? 'an unknown node'}, chain ${chain.chainId})`));

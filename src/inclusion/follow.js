@@ -1,5 +1,6 @@
 import { retryAfterMs } from '../chain/retries.js';
 import { isBusy } from '../chain/refusals.js';
+import { within } from '../clock.js';
 import { RpcError, TransportError } from '../errors.js';
 import { BlockNotServedError, HeadSource, PollPace, Sightings, describeBlock, fetchBlock, fetchHead } from './heads.js';
 
@@ -36,6 +37,9 @@ const LAG_MS = 5000;
 
 /** After this time with a head below the first block of the load the run ends, because none of it can be found. */
 const BELOW_START_MS = 20_000;
+
+/** How long the end waits for a request to an endpoint that did not answer before. */
+const UNANSWERED_MS = 250;
 
 /**
  * Reads the chain block by block, finds the watched transactions in the blocks' lists, and detects reorgs. The cost is
@@ -79,6 +83,8 @@ export class ChainFollower {
   #waiting = new AbortController();
   #isWoken = false;
   #isStopped = false;
+  /** It was stopped without the answer to its last request, which changes nothing any more. */
+  #isGivenUp = false;
   /** The last figures before the stop. @type {ReturnType<InclusionDetector['stats']> | null} */
   #last = null;
   /** @type {Promise<void> | null} */
@@ -157,9 +163,17 @@ export class ChainFollower {
     this.#last = this.stats();
     this.#isStopped = true;
     this.#wake();
-    await Promise.all([this.#loop, this.#heads.stop()]);
+    const ended = Promise.all([this.#loop, this.#heads.stop()]);
+    // A request to an endpoint that does not answer would be waited for until its time limit.
+    if (this.#isUnanswered) await within(this.#options.clock, UNANSWERED_MS, ended, () => (this.#isGivenUp = true));
+    else await ended;
+    if (this.#isUnanswered) return;
     // The audit covers what this check misses.
     await this.#checkLast().catch(() => {});
+  }
+
+  get #isUnanswered() {
+    return this.#pace.isFailing && this.#lastError instanceof TransportError;
   }
 
   #wake() {
@@ -212,6 +226,7 @@ export class ChainFollower {
 
   async #check() {
     const head = await this.#latest();
+    if (this.#isGivenUp) return;
     this.#pace.announced(head);
     this.#behindSinceUs = head >= this.#done ? null : (this.#behindSinceUs ?? this.#options.clock.nowUs());
     if (head > this.#done) await this.#readUpTo(head);
@@ -239,6 +254,7 @@ export class ChainFollower {
         const first = this.#done + 1;
         const count = Math.min(MAX_IN_FLIGHT, head - this.#done);
         const answers = await Promise.allSettled(Array.from({ length: count }, (_, i) => this.#fetch(first + i)));
+        if (this.#isGivenUp) return;
         const { isFork, error } = this.#takeAll(answers, clock.nowUs(), head);
         if (isFork) await this.#goBack(this.#done);
         if (isFork && !this.#isParentless) return;

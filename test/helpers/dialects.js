@@ -1,5 +1,5 @@
 /**
- * What public chains and gateways answer otherwise than geth, as data: kinds A to V with their variants, and what
+ * What public chains and gateways answer otherwise than geth, as data: kinds A to W with their variants, and what
  * a run must come to with each. The same table runs in memory (test/contracts/dialects.test.js) and before real nodes
  * (test/e2e/dialects.test.js, test/geth/dialects.test.js).
  */
@@ -55,6 +55,7 @@ const RECEIPTS = 'eth_getBlockReceipts';
 const NONCE = 'eth_getTransactionCount';
 const TRANSACTION = 'eth_getTransactionByHash';
 const SEND = 'eth_sendRawTransaction';
+const TWO_CHAINS = /answers for two chains: .*block 0 is 0x[0-9a-f]{64}, and others that it is 0x[0-9a-f]{64}/;
 const EVERY_HASH = /^0x[0-9a-f]{64}$/;
 
 /**
@@ -562,6 +563,13 @@ export const DIALECTS = [
   ...rows('V', 'OP stack, Scroll', { chain: { l1FeeWei: L1_FEE_WEI }, args: '--max-spend 1' })({
     'receipts have L1 fees': {
       check: ({ spending: { setUpWei } }) => assert.ok(BigInt(setUpWei) >= 4n * L1_FEE_WEI, setUpWei),
+    },
+  }),
+  ...rows('W', 'a load balancer before nodes of two chains', { exit: 69, says: [TWO_CHAINS, /Nothing was sent/] })({
+    'every second answer is of the other one': {
+      ...changed([BLOCK], (block, _, { count }) =>
+        count('block') % 2 === 0 ? { ...block, hash: hash32(Number(block.number), 'b', 7) } : block,
+      ),
     },
   }),
 ];

@@ -173,6 +173,7 @@ export const FILES = Object.freeze({
  * @property {(request: RpcRequest, answer: Answer, context: Context & {seconds: number, node: number}) => Answer | undefined} [after]
  * @property {(request: {method: string}) => number} [takesMs] before the node takes a request
  * @property {readonly [from: number, to: number, node?: number]} [away] seconds of the load in which no node, or this one, answers
+ * @property {boolean} [isDeadAtTheEnd]
  * @property {boolean} [statesNoGas]
  * @property {boolean} [contradicts] a node announces what it does not serve
  * @property {string[]} causes verdicts that are true of a run on it, beside those of every chain
@@ -229,6 +230,11 @@ export const BEHAVIOURS = Object.freeze({
   'a restart': {
     away: [2, 4.5],
     acts: [[2, (chain) => chain.forget(() => true)]],
+    causes: ['endpoint-down', 'node-bound'],
+  },
+  'a node that is dead at the end': {
+    away: [5, Infinity],
+    isDeadAtTheEnd: true,
     causes: ['endpoint-down', 'node-bound'],
   },
   'a second node that is away': { away: [1.5, 5, 2], causes: ['node-bound'] },

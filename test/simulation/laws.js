@@ -26,6 +26,9 @@ import { FAULTLESS, RECOMPUTED } from './recomputed.js';
 /** Until a request that was under way has reached the chain. */
 const ON_THE_WAY_US = 60_000;
 
+/** The end of the threads of observers, which is no part of that of the drain and the audit. */
+const OF_OTHER_THREADS_MS = 8000;
+
 /** A merge as `stress merge FILE` makes it. */
 const ALONE = Object.freeze({
   ...{ expect: null, runId: null, allowPartial: false, thresholds: [] },
@@ -45,6 +48,16 @@ const OF_RUNS = {
     } catch (error) {
       yield /** @type {Error} */ (error).message.split('\n').slice(0, 6).join(' ');
     }
+  },
+
+  *'the end waits for a dead node no longer than its limit'(observed, { audit, end }) {
+    const { behaviour, config, loadEndUs, endUs } = observed;
+    if (!behaviour.isDeadAtTheEnd || loadEndUs === null || end === 'set_up_failed') return;
+    const { drainTimeoutMs } = config.load;
+    const mostMs = Math.max(drainTimeoutMs, 2 * config.network.requestTimeoutMs) + OF_OTHER_THREADS_MS;
+    const waitedMs = (endUs - loadEndUs) / 1000;
+    if (waitedMs > mostMs) yield `${waitedMs} ms, not ${mostMs}`;
+    if (audit?.exact === true && endUs - observed.loadStartUs > 20e6) yield 'an exact audit of a dead node';
   },
 
   *'operations are those of the chain'({ config, before, chain, loadStartUs, samples }, { audit, counts, end }) {

@@ -41,6 +41,7 @@ import { VirtualTime, createSimulatedPlatform } from './platform.js';
  * @property {string[]} threads programs that were started in threads
  * @property {number} loadStartUs Infinity: it did not begin
  * @property {number[]} stopsUs when the user has stopped it
+ * @property {number | null} loadEndUs null: it did not begin
  * @property {number} endUs
  */
 
@@ -105,6 +106,11 @@ async function simulate(configuration, seed, { argv, env, rich }) {
     transportsOf(behaviour, chain, clock, { sinceLoad, latencyMs: () => 10 + 4 * latency() }),
   );
   const user = new User(configuration.act ?? 'none', clock, randomNumbers(seed));
+  /** @type {number | null} */
+  let loadEndUs = null;
+  user.stop.drain.addEventListener('abort', () => {
+    if (loadStartUs !== Infinity) loadEndUs = clock.nowUs();
+  });
   /** @type {Pick<Observed, 'samples' | 'blocks' | 'live' | 'partials'> & {run: RunFile | null, before: Observed['before']}} */
   const seen = { run: null, samples: [], blocks: [], live: [], partials: [], before: chain.head() };
   /** @type {string[]} */
@@ -144,7 +150,7 @@ async function simulate(configuration, seed, { argv, env, rich }) {
     return {
       ...{ configuration, config, behaviour, code, lines, error, chain, loadStartUs, ...seen },
       ...{ command: `stress ${argv.join(' ')}`, text: screen.join('\n'), threads: platform.threads },
-      ...{ stopsUs: user.stopsUs, endUs: clock.nowUs() },
+      ...{ stopsUs: user.stopsUs, loadEndUs, endUs: clock.nowUs() },
     };
   } finally {
     user.leaves();

@@ -46,7 +46,8 @@ export class Refills {
     this.#run = run;
     this.#thread.post({ hasBegun: true });
     this.#stop.drain.addEventListener('abort', () => this.#thread.post({ isEnding: true }));
-    this.#stop.now.addEventListener('abort', () => this.#thread.post({ isAborted: true }));
+    for (const signal of [this.#stop.now, run.noAnswer])
+      signal.addEventListener('abort', () => this.#thread.post({ isAborted: true }));
     void this.#thread.result.then((result) => {
       const { why } = /** @type {{why?: string}} */ (result);
       if (why !== undefined && !this.#stop.drain.aborted)

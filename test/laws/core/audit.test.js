@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { audit } from '../../../src/core/audit.js';
 import { auditUnlessAborted } from '../../../src/core/run.js';
 import { Stop } from '../../../src/core/stop.js';
 import { InternalError, ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
@@ -96,8 +97,6 @@ describe('the audit of a workload without a count on the chain', () => {
 });
 
 describe('an audit that cannot be made', () => {
-  const START = { startBlock: 100, startHash: null };
-
   /** @param {Error} error of the first thing that is asked */
   async function failing(error) {
     const run = await started();
@@ -105,8 +104,8 @@ describe('an audit that cannot be made', () => {
     const rpc = { ...run.rpc, call: () => Promise.reject(error) };
     const { clock, workload, accounts } = run;
     const { ledger } = await run.end();
-    const parts = { rpc, clock, workload, accounts, ledger, startBlock: 100, timeoutMs: 1 };
-    const auditing = auditUnlessAborted(/** @type {any} */ (parts), START, stop);
+    const parts = { rpc, clock, workload, accounts, ledger, startBlock: 100, timeoutMs: 1, signal: stop.now };
+    const auditing = auditUnlessAborted(() => audit(/** @type {any} */ (parts)), stop);
     await run.advance(1000);
     const audited = await auditing;
     return { ...audited, exitCodes: stop.exitCodes };

@@ -423,7 +423,13 @@ describe('an observer that throws', () => {
     const warnings = [];
     const warnOf = (/** @type {string} */ _kind, /** @type {string} */ words) => void warnings.push(words);
     const observers = await open();
-    observers.begin({ warnOf, warnOnce: warnOf, charge: async () => true, pace: () => {} });
+    observers.begin({
+      warnOf,
+      warnOnce: warnOf,
+      charge: async () => true,
+      pace: () => {},
+      noAnswer: new AbortController().signal,
+    });
     assert.ok('ladder' in observers.describe({}).members);
     Object.assign(observers.all.get('ladder') ?? {}, {
       drained: async () => {

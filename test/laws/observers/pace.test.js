@@ -47,6 +47,7 @@ async function opened(
       warnOnce: (_, text) => void warned.push(text),
       charge: async () => true,
       pace: (pace) => void told.push(pace),
+      noAnswer: new AbortController().signal,
     });
   if (!isLate) begin();
   const block = (/** @type {bigint} */ baseFeeWei) =>

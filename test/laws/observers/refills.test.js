@@ -23,6 +23,7 @@ const { bytecode } = JSON.parse(
   readFileSync(new URL('../../../contracts/artifacts/Disperse.json', import.meta.url), 'utf8'),
 );
 const GAS_PER_PAYMENT = 40_000;
+const noAnswer = new AbortController().signal;
 
 /** @param {number} i */
 const addressOf = (i) => `0x${(i + 1).toString(16).padStart(40, '0')}`;
@@ -381,6 +382,7 @@ describe('the side of the load', () => {
     /** @type {string[]} */
     const warnings = [];
     const drain = new AbortController();
+    const silence = new AbortController();
     /** @type {(message: any) => void} */
     let post = () => {};
     const stop = /** @type {any} */ ({ drain: drain.signal, now: new AbortController().signal });
@@ -389,8 +391,8 @@ describe('the side of the load', () => {
       return { post: (message) => void posted.push(message), result, finish: () => result };
     });
     const warnOf = (/** @type {string} */ kind, /** @type {string} */ words) => void warnings.push(`${kind}: ${words}`);
-    refills.begin({ warnOf, warnOnce: warnOf, charge: async () => granted, pace: () => {} });
-    return { refills, posted, warnings, drain, post: (/** @type {any} */ message) => post(message) };
+    refills.begin({ warnOf, warnOnce: warnOf, charge: async () => granted, pace: () => {}, noAnswer: silence.signal });
+    return { refills, posted, warnings, drain, silence, post: (/** @type {any} */ message) => post(message) };
   }
 
   it('asks the budget, and tells the thread when the load ends', async () => {
@@ -401,6 +403,12 @@ describe('the side of the load', () => {
       drain.abort();
       assert.deepEqual(posted, [{ hasBegun: true }, { isGranted: granted }, { isEnding: true }]);
     }
+  });
+
+  it('tells the thread that nothing answers any more', () => {
+    const { posted, silence } = open();
+    silence.abort();
+    assert.deepEqual(posted, [{ hasBegun: true }, { isAborted: true }]);
   });
 
   it('has the facts for the run file, and the payments for the audit', async () => {
@@ -457,6 +465,7 @@ it('without refills it is said when a tenth of the funds is left', async () => {
     warnOnce: (kind, words) => void warnings.push(`${kind}: ${words}`),
     charge: async () => true,
     pace: () => {},
+    noAnswer,
   });
   for (const [wei, count] of /** @type {Array<[bigint, number]>} */ ([
     [90n, 0],
