@@ -57,6 +57,7 @@ export interface RunOptions {
   legacy?: boolean;
   gasPrice?: number | string;
   maxFee?: number | string;
+  tip?: number | string;
   /** One or several endpoints; without it, an embedded development chain. */
   rpc?: string | URL | readonly (string | URL)[];
   spread?: 'sticky' | 'round-robin' | 'apart';
