@@ -157,6 +157,7 @@ function sectionsOf(run, data) {
     ...['levels', 'by-name', 'by-endpoint', 'by-stage'].map((id) => table(id)),
     sections.endpointEvents(run),
     table('failed'),
+    table('refused'),
     table('differences'),
     sections.reorgs(run),
     table('limits'),
