@@ -37,6 +37,8 @@ export class NodeLimits {
   /** Operations in flight of this thread. */
   most = Infinity;
   #changedUs = -Infinity;
+  /** Last refusal for a full pool, or loss. */
+  #troubleUs = -Infinity;
   /** Transactions that the pool kept when it refused or lost others; null: it did not. @type {number | null} */
   #kept = null;
   #firstLossUs = Infinity;
@@ -94,9 +96,11 @@ export class NodeLimits {
   /** @param {Operation} operation */
   #poolRefused({ startedAtUs }) {
     const kept = Math.max(1, this.#inPool());
+    const changedUs = this.#changedUs;
     if (this.most === Infinity || kept > this.most) this.#bound(kept);
-    else if (startedAtUs > this.#changedUs) this.#bound(Math.ceil(this.most * 0.9));
-    this.#kept = this.most;
+    else if (startedAtUs > changedUs) this.#bound(Math.floor(this.most * 0.9));
+    if (this.#changedUs !== changedUs) this.#kept = this.most;
+    this.#troubleUs = this.#clock.nowUs();
   }
 
   /** @param {number} most */
@@ -121,6 +125,7 @@ export class NodeLimits {
   lost(takenAtUs, takenAtBlock) {
     if (this.#fullBlock >= takenAtBlock) return;
     this.#lost += 1;
+    this.#troubleUs = this.#clock.nowUs();
     if (takenAtUs > this.#firstLossUs) this.#proofs += 1;
     this.#firstLossUs = Math.min(this.#firstLossUs, this.#clock.nowUs());
   }
@@ -133,7 +138,7 @@ export class NodeLimits {
     if (lost > 0 && (isProven || (lost >= BURST && lost >= inFlight / 20))) {
       this.#bound(Math.max(this.#included, Math.min(this.most, inFlight - lost)));
       if (isProven) this.#kept = this.most;
-    } else if (this.most < Infinity && this.#clock.nowUs() - this.#changedUs >= CALM_MS * 1000) {
+    } else if (this.most < Infinity && this.#clock.nowUs() - Math.max(this.#changedUs, this.#troubleUs) >= CALM_MS * 1000) {
       this.#bound(this.#kept === null ? Infinity : this.most + Math.ceil(this.most / 10));
       if (this.most >= capacity) this.most = Infinity;
     }
