@@ -139,7 +139,7 @@ export class ThreadEngine {
 
   /** How an operation runs and how its wallet is recovered. @returns {Pick<DriverOptions, 'run' | 'recoveryOf' | 'limits'>} */
   #operations() {
-    const { config, clock, rpc, workload, chain, accounts, onBlock, onStop } = this.#options;
+    const { config, clock, rpc, workload, chain, accounts, onStop } = this.#options;
     if (workload.kind === 'call') {
       return {
         run: (operation) => runCall({ clock, rpc, workload }, operation),
@@ -167,12 +167,7 @@ export class ThreadEngine {
       onBlock: (block) => {
         fees.observe(block.baseFeeWei, block.excessBlobGas);
         budget?.observe(block);
-        const { gasLimit } = callOf(0, accounts[0].wallet.nonce);
-        limits.observe(block, Number(gasLimit));
-        const seen = this.#describe(block, gasLimit);
-        this.#blocks = addBlocks(this.#blocks, totalsOfBlock(seen));
-        this.#observers.block(seen);
-        onBlock(seen);
+        this.#seeBlock(block, callOf(0, accounts[0].wallet.nonce).gasLimit);
       },
       onSighting: (sighting) => this.#sightings.push(sighting),
       onFailure: (error) => this.#retryPolicy.noteOutage(error, clock.nowUs()),
@@ -216,6 +211,15 @@ export class ThreadEngine {
       recoveryOf: (driver) => (this.#recovery = new TransactionRecovery(driver, tools, this.#ledger)),
       limits,
     };
+  }
+
+  /** @param {Block} block @param {bigint} gasLimit of one of our transactions */
+  #seeBlock(block, gasLimit) {
+    this.#limits?.observe(block, Number(gasLimit));
+    const seen = this.#describe(block, gasLimit);
+    this.#blocks = addBlocks(this.#blocks, totalsOfBlock(seen));
+    this.#observers.block(seen);
+    this.#options.onBlock(seen);
   }
 
   /** @param {Block} block @param {bigint} gasLimit of one of our transactions @returns {SeenBlock} */

@@ -96,10 +96,10 @@ export class NodeLimits {
   /** @param {Operation} operation */
   #poolRefused({ startedAtUs }) {
     const kept = Math.max(1, this.#inPool());
-    const changedUs = this.#changedUs;
-    if (this.most === Infinity || kept > this.most) this.#bound(kept);
-    else if (startedAtUs > changedUs) this.#bound(Math.floor(this.most * 0.9));
-    if (this.#changedUs !== changedUs) this.#kept = this.most;
+    const before = this.most;
+    if (before === Infinity || kept > before) this.#bound(kept);
+    else if (startedAtUs > this.#changedUs) this.#bound(Math.floor(before * 0.9));
+    if (this.most !== before) this.#kept = this.most;
     this.#troubleUs = this.#clock.nowUs();
   }
 
@@ -138,7 +138,10 @@ export class NodeLimits {
     if (lost > 0 && (isProven || (lost >= BURST && lost >= inFlight / 20))) {
       this.#bound(Math.max(this.#included, Math.min(this.most, inFlight - lost)));
       if (isProven) this.#kept = this.most;
-    } else if (this.most < Infinity && this.#clock.nowUs() - Math.max(this.#changedUs, this.#troubleUs) >= CALM_MS * 1000) {
+    } else if (
+      this.most < Infinity &&
+      this.#clock.nowUs() - Math.max(this.#changedUs, this.#troubleUs) >= CALM_MS * 1000
+    ) {
       this.#bound(this.#kept === null ? Infinity : this.most + Math.ceil(this.most / 10));
       if (this.most >= capacity) this.most = Infinity;
     }
@@ -178,12 +181,15 @@ export class NodeLimits {
    */
   async turn(operation, ms) {
     const limit = this.#limitOf(operation.account);
+    const first = firstOf(limit);
     limit.waiting.add(operation);
-    for (let isFirst = false; !isFirst;) {
-      isFirst = firstOf(limit) === operation;
-      await operation.pause(this.#clock, isFirst ? ms : UNTIL_WOKEN_MS);
+    if (first !== null && first.nonce > operation.nonce) first.wake();
+    const isFirst = () => firstOf(limit) === operation;
+    for (let isItsTurn = false; !isItsTurn;) {
+      const wasFirst = isFirst();
+      await operation.pause(this.#clock, wasFirst ? ms : UNTIL_WOKEN_MS);
       if (operation.isCancelled || operation.inclusion !== null) break;
-      isFirst ||= limit.room > 0 && firstOf(limit) === operation;
+      isItsTurn = isFirst() && (wasFirst || limit.room > 0);
     }
     limit.waiting.delete(operation);
     limit.room = limit.waiting.size === 0 ? 0 : Math.max(0, limit.room - 1);
