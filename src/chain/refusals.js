@@ -39,13 +39,13 @@ const ROWS = Object.freeze([
   {
     is: 'invalid',
     words: [/time ?out too long/i],
-    clients: 'Polkadot revive (eth_sendRawTransactionSync with more time than it allows)',
+    clients: 'op-stack nodes with Flashblocks (eth_sendRawTransactionSync with more time than they allow)',
   },
   {
     is: 'replacement',
     words: [/another (tx|transaction).{0,20}same nonce|same nonce already|replace by fee/i],
     clients:
-      'Klaytn, Parity, also if the other transaction is pending; Lotus, which says of the other one that it is in its pool; zkSync (in progress), Flow (already submitted), Conflux',
+      'Klaytn, Parity, also if the other transaction is pending; Lotus, which says of the other one that it is in its pool; zkSync (in progress), Flow (already submitted)',
   },
   {
     is: 'known',
@@ -110,7 +110,7 @@ const ROWS = Object.freeze([
   {
     is: 'invalid',
     words: [
-      /\b(size|depth|length|count|lines|list|bytes|blobs?|memory|stack|code|calldata|data|execution|steps?).{0,20}(exceed|above the|greater than the allowed)/i,
+      /\b(size|depth|length|count|lines|list|bytes|blobs?|memory|stack|code|calldata|data|execution|steps?)\b.{0,40}(exceed|above the|greater than the allowed)/i,
       /exceed\w*.{0,40}(size|depth|length|bytes|blobs|memory|stack|code|execution time|lines|keys)\b/i,
     ],
     clients:

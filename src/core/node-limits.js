@@ -82,7 +82,8 @@ export class NodeLimits {
   #senderRefused({ account, startedAtUs }) {
     const limit = this.#limitOf(account);
     const kept = account.slots.filter(({ state, operation }) => state === 'live' && isKept(operation)).length;
-    this.#keptOfWallet.set(kept, (this.#keptOfWallet.get(kept) ?? 0) + 1);
+    // A node that refuses the first one says nothing of a number.
+    if (kept > 0) this.#keptOfWallet.set(kept, (this.#keptOfWallet.get(kept) ?? 0) + 1);
     if (limit.most === Infinity || kept > limit.most) this.#setWallet(limit, Math.max(1, kept));
     // Those that were in flight before say nothing about the limit.
     else if (startedAtUs > limit.changedUs) this.#setWallet(limit, Math.max(1, limit.most - 1));
@@ -99,7 +100,7 @@ export class NodeLimits {
     const before = this.most;
     if (before === Infinity || kept > before) this.#bound(kept);
     else if (startedAtUs > this.#changedUs) this.#bound(Math.floor(before * 0.9));
-    if (this.most !== before) this.#kept = this.most;
+    if (this.most !== before && this.#inPool() > 0) this.#kept = this.most;
     this.#troubleUs = this.#clock.nowUs();
   }
 
@@ -211,7 +212,7 @@ export class NodeLimits {
     const [[perWallet = null] = []] = [...this.#keptOfWallet].sort((a, b) => b[1] - a[1]);
     if (perWallet === null && this.#kept === null) return null;
     return {
-      ...(perWallet !== null && { perWallet: Math.max(1, perWallet) }),
+      ...(perWallet !== null && { perWallet }),
       ...(this.#kept !== null && { pool: this.#kept }),
     };
   }

@@ -57,7 +57,6 @@ const MESSAGES = {
     'another transaction with the same nonce is already pending',
     'transaction with the same nonce already submitted',
     'insertion of another transaction with the same nonce is in progress',
-    'Tx with same nonce already inserted. to replace it, you need to specify a gas price > 1',
     'replacement transaction underpriced',
     'replacement transaction underpriced: new tx gas fee cap 1 <= 2 queued',
     'Pool(TooLowPriority { old: 1, new: 2 })',
@@ -234,6 +233,15 @@ describe('classOf()', () => {
       it(`${rpcMessage || '(no words)'} (${rpcCode}): ${expected}`, () =>
         assert.equal(classOf(new RpcError('eth_sendRawTransaction', rpcCode, rpcMessage)), expected));
     }
+
+  it('a limit of one transaction is known: it is not tried again', () => {
+    const limits = MESSAGES.invalid.slice(0, MESSAGES.invalid.indexOf('exceeds block gas limit'));
+    assert.ok(limits.length > 15);
+    for (const one of limits) {
+      const [rpcMessage, rpcCode] = Array.isArray(one) ? one : [one, -32000];
+      assert.equal(refusalOf({ rpcCode, rpcMessage }).isUnknown, false, rpcMessage);
+    }
+  });
 
   it('a status of HTTP decides, and digits of addresses do not', () => {
     const reply = { status: 429, retryAfterMs: null };
