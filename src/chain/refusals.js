@@ -37,10 +37,15 @@ const ROWS = Object.freeze([
     clients: 'Lotus',
   },
   {
+    is: 'invalid',
+    words: [/time ?out too long/i],
+    clients: 'op-stack nodes with Flashblocks (eth_sendRawTransactionSync with more time than they allow)',
+  },
+  {
     is: 'replacement',
-    words: [/another (tx|transaction).{0,20}same nonce|replace by fee/i],
+    words: [/another (tx|transaction).{0,20}same nonce|same nonce already|replace by fee/i],
     clients:
-      'Klaytn, Parity, also if the other transaction is pending; Lotus, which says of the other one that it is in its pool',
+      'Klaytn, Parity, also if the other transaction is pending; Lotus, which says of the other one that it is in its pool; zkSync (in progress), Flow (already submitted)',
   },
   {
     is: 'known',
@@ -52,11 +57,24 @@ const ROWS = Object.freeze([
       'geth, anvil, Erigon, reth, Besu, Nethermind (AlreadyKnown), Cosmos EVM and Sei (cache, mempool), Substrate, zkSync',
   },
   {
+    is: 'sender_limit',
+    words: [/nonce ?(i[st] )?too ?(distant|far)|per-account cap|nonce gap too large/i],
+    clients:
+      'Besu (--tx-pool-max-future-by-sender, --tx-pool-limit-by-account-percentage), Nethermind (TxPool.MaxPendingTxsPerSender), ethrex, Nibiru',
+  },
+  {
+    is: 'pool_full',
+    words: [/future transaction tries to replace pending/i],
+    clients: 'geth and forks: the pool is full, and the nonce is not the next',
+  },
+  {
     is: 'nonce_high',
     words: [
-      /nonce ?(is )?too ?(high|distant|far|large)|nonce.{0,30}(higher|greater|ahead|distant)|gapped|nonce ?gap|future/i,
+      /nonce ?(\d+ )?(is )?too ?(high|large)|nonce.{0,30}(higher|greater|ahead|distant)|gapped|nonce ?gap|future/i,
+      /invalid (transaction )?nonce$/i,
     ],
-    clients: 'geth, Besu (too distant), Nethermind (NonceGap), zkSync (allowed range), Filecoin, Substrate (Future)',
+    clients:
+      'geth, Nethermind (NonceGap), zkSync (allowed range), Filecoin, Substrate (Future); an invalid nonce without its number may be the next one soon',
   },
   {
     is: 'replacement',
@@ -69,10 +87,11 @@ const ROWS = Object.freeze([
   {
     is: 'nonce_low',
     words: [
-      /nonce ?(is )?too ?(low|small|old)|old ?nonce|nonce.{0,30}(lower|less than|smaller|below|expired)|nonce.{0,20}already/i,
+      /nonce ?(for account |\d+ )?(is )?too ?(low|small|old)|old ?nonce|nonce.{0,30}(lower|less than|smaller|below|expired)|nonce.{0,20}already/i,
       /already (mined|finali[sz]ed|executed|confirmed|used)|(\(|::)stale\b|\boutdated\b/i,
     ],
-    clients: 'geth and forks, Besu, Nethermind (OldNonce), hedera, Harmony (already finalized), Substrate (Stale)',
+    clients:
+      'geth and forks, Besu, Nethermind (OldNonce), hedera, Harmony (already finalized), Substrate (Stale), ethrex',
   },
   {
     is: 'funds',
@@ -85,17 +104,35 @@ const ROWS = Object.freeze([
   },
   {
     is: 'invalid',
-    words: [/exceeds.{0,30}gas ?limit|gas ?limit.{0,20}(exceed|too)|intrinsic gas/i],
-    clients: 'geth, Besu (-32005), Nethermind (GasLimitExceeded)',
+    words: [/exceeds.{0,30}gas ?limit|gas ?limit.{0,20}(exceed|too)|intrinsic gas|out of (gas|counters)/i],
+    clients: 'geth, Besu (-32005), Nethermind (GasLimitExceeded), Sei and Cosmos EVM (out of gas), Polygon zkEVM',
+  },
+  {
+    is: 'invalid',
+    words: [
+      /\b(size|depth|length|count|lines|list|bytes|blobs?|memory|stack|code|calldata|data|execution|steps?)\b.{0,40}(exceed|above the|greater than the allowed)/i,
+      /exceed\w*.{0,40}(size|depth|length|bytes|blobs|memory|stack|code|execution time|lines|keys)\b/i,
+    ],
+    clients:
+      'limits of one transaction or call: geth (initcode, blobs), ethrex, reth, hedera (data, block range), Linea (line count, calldata), gateways',
+  },
+  {
+    is: 'sender_limit',
+    words: [
+      /(limit|max|many|exceed|reached|full|cap\b).{0,60}\b(per|for|from|by|of)[ -](the |this |that |an? |one |each |same |single |delegated )?(sender|account|address|actor|signer|wallet)/i,
+      /(sender|account|actor|signer)s?\b.{0,12}(limit|slots|quota)|\bspammer\b|DelegatorHasPendingTx|NotCurrentNonceForDelegation/i,
+    ],
+    clients:
+      'Besu and others (per sender), geth (account limit, delegated accounts), Lotus (for actor), Erigon and reth (spammer), Nethermind (delegations)',
   },
   {
     is: 'pool_full',
     words: [
       /(pool|queue).{0,30}(full|limit|overflow|capacity|exceed)|queue ?full|too many.{0,20} (transactions|messages)|congestion/i,
-      /immediately ?dropped|exhausts|(full|limit).{0,30}(pool|queue)|in-?flight.{0,20}limit|account.{0,20}limit|slots|already reserved/i,
+      /immediately ?dropped|exhausts|(full|limit).{0,30}(pool|queue)|in-?flight.{0,20}limit|slots|already reserved|size constraints/i,
     ],
     clients:
-      'geth, Erigon (sub-pool), reth (slots), Parity, Arbitrum (queue full, L2 congestion), Substrate, Cosmos EVM',
+      'geth, Erigon (sub-pool), reth (discarded), Parity, Arbitrum (queue full, L2 congestion), Substrate, Cosmos EVM',
   },
   {
     is: 'invalid',
@@ -109,27 +146,31 @@ const ROWS = Object.freeze([
     is: 'price',
     words: [
       /underpriced|fee ?too ?low|insufficient max ?fee|(fee|price|tip).{0,60}(too low|below|less than|lower than|minim|insufficient|not enough)/i,
-      /(insufficient|unacceptable|minimum) (\w+ )?(gas ?)?(fee|price|tip)|below.{0,30}(base ?fee|minimum)/i,
+      /(insufficient|unacceptable|minimum|minimal) (\w+ )?(gas ?)?(fee|price|tip)|below.{0,30}(base ?fee|minimum)/i,
     ],
     clients:
       'geth and forks, Besu (configured minimum, base fee), Nethermind (FeeTooLow), Celo (floor), Metis, zkSync, Cosmos EVM',
     states: {
-      // geth (two wordings), bor, BSC, reth
+      // geth (two wordings), bor, BSC, reth, Nethermind
       tipWei: [
         /gas tip cap \d+, minimum needed (?<wei>\d+)/i,
         /tip needed (?<wei>\d+), tip permitted \d+/i,
         /minimum required priority fee (?<wei>\d+)/i,
+        /EffectivePriorityFeePerGas too low \d+ < (?<wei>\d+)/i,
       ],
-      // coreth and subnet-evm, hedera, Metis and old Optimism
+      // coreth and subnet-evm, hedera, Metis and old Optimism, Flow, Parity
       priceWei: [
         /gas fee cap \(\d+\) < pool minimum fee cap \((?<wei>\d+)\)/i,
         /gas price '\d+' is below configured minimum gas price '(?<wei>\d+)'/i,
         /gas price too low: \d+ wei, use at least tx\.gasPrice = (?<wei>\d+) wei/i,
+        /minimum accepted gas price for transactions is: (?<wei>\d+)/i,
+        /minimal gas price \(minimal: (?<wei>\d+),? got: \d+\)/i,
       ],
-      // geth and forks, hardhat
+      // geth and forks, hardhat, Cosmos EVM
       baseFeeWei: [
         /maxFeePerGas: \d+,? baseFee: (?<wei>\d+)/i,
         /(?:maxFeePerGas|gasPrice) \(\d+\) is too low for the next block, which has a baseFeePerGas of (?<wei>\d+)/i,
+        /gasfeecap is lower than the tx baseFee: \d+ \(gasfeecap\), (?<wei>\d+) \(basefee\)/i,
       ],
     },
   },
@@ -137,9 +178,15 @@ const ROWS = Object.freeze([
     is: 'rate_limit',
     words: [
       /rate.{0,3}limit|too many (\w+ )?requests|throttl|quota|(compute|credit) units?|\b429\b|requests? per (second|minute|day)/i,
-      /(request|daily|usage|capacity|calls?|rps|monthly|credits?|tier).{0,20}(limit|exceeded)|limit exceeded|exceeded.{0,40}(limit|capacity|requests)/i,
+      /(request|daily|usage|capacity|calls?|rps|monthly|credits?|tier).{0,20}(limit|exceeded)|^limit exceeded/i,
+      /exceeded.{0,40}(capacity|requests|requests?|calls|(request|daily|usage|monthly|free|plan|tier|\w*second|minute).{0,20}limit)/i,
     ],
     clients: 'gateways',
+  },
+  {
+    is: 'invalid',
+    words: [/exceed.{0,80}(limit|max)|(limit|max).{0,80}exceed/i],
+    clients: 'all: another limit, that is none of the rate',
   },
   {
     is: 'unsupported',
@@ -152,23 +199,26 @@ const ROWS = Object.freeze([
     is: 'absent',
     words: [
       /not found|unknown (block|transaction|header)|could not find|not canonical|null round|prun|missing trie node|indexing/i,
-      /unfinalized|not accepted|(state|block|history|receipts?).{0,40}(not( yet)?|un) ?available|no such (block|state)/i,
+      /BlockOutOfRange|beyond head|unfinalized|not accepted|(state|block|history|receipts?).{0,40}(not( yet)?|un) ?available|no such (block|state)/i,
     ],
     clients: 'all: a block, a state or a transaction that is not there yet, or no more',
   },
   {
     is: 'starting',
-    words: [/bootstrapp|(still|is) starting|not ready|initiali[sz]ing/i],
-    clients: 'AvalancheGo and others after their start',
+    words: [
+      /bootstrapp|(still|is) starting|not ready|initiali[sz]ing|not (yet )?(in sync|synced|synchroni[sz]ed)|not yet in sync/i,
+      /sync is still in progress|not finished sync/i,
+    ],
+    clients: 'AvalancheGo and others after their start, Besu (initial sync, pool not enabled), ethrex',
   },
   {
     is: 'busy',
     words: [
       /timed? ?out|deadline exceeded|unavailable|overload|\bbusy\b|try again|temporar/i,
       /\b50[234]\b|bad gateway|internal server error|network is unreachable|connection (refused|reset)|no such host/i,
-      /returns a null value|healthy|^syncing|is syncing/i,
+      /returns a null value|healthy|^syncing|is syncing|too many (open )?(connections|files)|shutting down|channel closed/i,
     ],
-    clients: 'gateways, Arbitrum (network is unreachable), hedera',
+    clients: 'gateways, Arbitrum (network is unreachable), hedera, zkSync (shutting down), reth (channel closed)',
   },
   {
     is: 'unsupported',
@@ -193,11 +243,12 @@ const CODES = Object.freeze({
   [-32009]: 'price', // Besu
 });
 
-/** Cosmos, hardhat, ganache and EthereumJS state both nonces: which is higher says which of the two it is. */
+/** Cosmos, hardhat, ganache, EthereumJS and the simulated backend of geth state both nonces: which is higher says which of the two it is. */
 const BOTH_NONCES = [
   /(?:nonce|sequence).*\bgot:? ?(?<own>\d+),? expected:? ?(?<next>\d+)/i,
   /(?:nonce|sequence).*\bexpected:?(?: nonce to be)? ?(?<next>\d+),?(?: but)? got:? ?(?<own>\d+)/i,
   /account has nonce of: ?(?<next>\d+) tx has nonce of: ?(?<own>\d+)/i,
+  /nonce:? got:? ?(?<own>\d+),? want:? ?(?<next>\d+)/i,
 ];
 
 /** HTTP status of the answer, where the words say nothing. */
@@ -252,6 +303,7 @@ const FAILURE_CODES = Object.freeze(
     funds: 'insufficient_funds',
     price: 'underpriced',
     pool_full: 'pool_full',
+    sender_limit: 'sender_limit',
   }),
 );
 
@@ -264,7 +316,7 @@ export function failureCodeOf(refusal) {
 const BUSY = new Set(/** @type {const} */ (['rate_limit', 'starting', 'busy']));
 
 /** Refused transactions that the node may accept later. @type {ReadonlySet<RefusalClass>} */
-export const PASSING = new Set(/** @type {const} */ ([...BUSY, 'pool_full', 'nonce_high']));
+export const PASSING = new Set(/** @type {const} */ ([...BUSY, 'pool_full', 'sender_limit', 'nonce_high']));
 
 /** Whether it answered that it has too much to do, or is not ready. @param {unknown} error */
 export function isBusy(error) {

@@ -16,8 +16,9 @@ import { backOffMs, isLimit, isLost } from './retries.js';
  * @property {() => number} waitMs what the endpoint has asked for (Retry-After)
  * @property {(tries: number, isRaised: boolean) => Promise<unknown>} send
  * @property {(answer: unknown) => void} accept throws unless the node has taken this transaction
- * @property {(error: unknown) => void} noteError
- * @property {(ms: number, why: 'limitedMs' | 'unansweredMs') => Promise<unknown>} pause
+ * @property {(error: unknown, refusal: RefusalClass | null) => void} noteError refusal: null without an error answer
+ * @property {(ms: number, why: 'limitedMs' | 'unansweredMs', refusal?: RefusalClass | null) => Promise<unknown>} pause after
+ *   a limit per sender it lasts until it is the operation's turn
  * @property {(stated: StatedPrice) => boolean | Promise<boolean>} raise offers more for its gas; false: it cannot
  * @property {() => Promise<boolean>} find whether the node has it
  * @property {(refusal: RefusalClass, refusedAtUs: number) => boolean} mayPass whether time may mend a refusal that is final otherwise
@@ -27,7 +28,9 @@ import { backOffMs, isLimit, isLost } from './retries.js';
 const MAX_LOOKUPS = 5;
 
 /** Refusals that the node makes before it looks at the transaction, or at the first sending of one. @type {ReadonlySet<RefusalClass>} */
-export const NOT_ARRIVED = new Set(/** @type {const} */ (['rate_limit', 'starting', 'funds', 'price', 'pool_full']));
+export const NOT_ARRIVED = new Set(
+  /** @type {const} */ (['rate_limit', 'starting', 'funds', 'price', 'pool_full', 'sender_limit']),
+);
 
 /** Offers of one submission after refusals for the price: all steps that fees allow, and one that other submissions have made. */
 const MAX_RAISES = 8;
@@ -62,14 +65,14 @@ export async function submit(submission, { clock, random }) {
       const answer = error instanceof RpcError ? refusalOf(error) : null;
       const refusal = answer?.is ?? null;
       if (refusal === 'known' || submission.isOver) return;
-      submission.noteError(error);
+      submission.noteError(error, refusal);
       isRaised = false;
       const pauseMs = backOffMs(tries, random);
       const isLate = submission.isLate(pauseMs);
       let hasPaused = false;
       const backOff = () => {
         hasPaused = true;
-        return submission.pause(pauseMs, isLimit(error) ? 'limitedMs' : 'unansweredMs');
+        return submission.pause(pauseMs, isLimit(error) ? 'limitedMs' : 'unansweredMs', refusal);
       };
       if (answer?.is === 'price' && (raises += 1) <= MAX_RAISES && (await submission.raise(answer.stated)))
         isRaised = true;

@@ -19,6 +19,7 @@ export type RefusalClass =
   | 'funds'
   | 'price'
   | 'pool_full'
+  | 'sender_limit'
   | 'rate_limit'
   | 'starting'
   | 'busy'

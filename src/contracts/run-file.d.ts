@@ -7,6 +7,7 @@ import type {
   BrokenCounts,
   GeneratorFacts,
   GroupJson,
+  NodeLimitFacts,
   Pauses,
   RunFile,
   RungJson,
@@ -71,7 +72,15 @@ export type EngineStats = Pick<
   | 'failedPolls'
   | 'presigned'
 > &
-  Pick<RunFile, 'reorgs' | 'failureWords'> & { resubmissions: Resubmissions; pauses: Pauses };
+  Pick<RunFile, 'reorgs' | 'failureWords'> & {
+    resubmissions: Resubmissions;
+    pauses: Pauses;
+    refusals?: Refusals;
+    nodeLimits?: NodeLimitFacts;
+  };
+
+/** By class. */
+export type Refusals = NonNullable<GeneratorFacts['refusals']>;
 
 /** Older files lack some. */
 export type Resubmissions = Required<GeneratorFacts['resubmissions']>;

@@ -658,6 +658,10 @@ export type GeneratorFacts = {
   pauses?: Pauses;
   /** With --nonce-order, --duplicate-share or --replace-share: what was sent on purpose, of the whole run. */
   storm?: StormFacts;
+  /** Error answers to submissions of the load, by what they mean (docs/reliability.md), also of operations that were verified or timed out. Not there: none was refused. */
+  refusals?: Record<string, { count: number; words: string }>;
+  /** How many transactions of the run the node keeps, learned from what it refused or lost. As many operations are kept in flight. */
+  nodeLimits?: NodeLimitFacts;
   /** How often transactions were sent again. */
   resubmissions: {
     /** The same bytes, because the node did not answer, or was busy. */
@@ -720,6 +724,9 @@ export type StormFacts = {
   /** With --nonce-order: transactions that were sent before a lower nonce of their wallet. */
   outOfOrder?: number;
 };
+
+/** How many transactions of the run the node keeps, learned from what it refused or lost. As many operations are kept in flight. */
+export type NodeLimitFacts = { perWallet?: number; pool?: number };
 
 export type AuditReport = {
   /** Whether for every wallet counter = start + verified + included late, nonce = start + our included transactions, nothing is pending, and everything could be checked. */

@@ -8,6 +8,7 @@ import { Queue } from './queue.js';
  * @import { Clock, Pace, Sample } from '../contracts/load.d.ts'
  * @import { Recorder } from '../stats/recorder.js'
  * @import { FeeBudget, Reservation } from './budget.js'
+ * @import { NodeLimits } from './node-limits.js'
  * @import { Account } from './nonces.js'
  * @import { Pacer } from './pacer.js'
  * @import { Recovery } from './recovery.js'
@@ -29,6 +30,7 @@ import { Queue } from './queue.js';
  * @property {Recorder} recorder
  * @property {Pacer} pacer
  * @property {FeeBudget | null} [budget] null: no limit
+ * @property {NodeLimits | null} [limits] what the node keeps; null: plain calls
  * @property {((sample: Sample) => void) | null} onSample null: nobody listens
  * @property {(reason: StopReason, error?: Error) => void} onStop
  *
@@ -77,6 +79,8 @@ export class Driver {
   failureWords = {};
   /** Holds a wallet once per operation that may be started with it. @type {Queue<Account>} */
   #idle = new Queue();
+  /** Starts postponed because the node's pool keeps no more. @type {Queue<Account>} */
+  #parked = new Queue();
   /** By position. @type {Seat[]} */
   #seats;
   /** Operations that may still be started, of all wallets. */
@@ -114,6 +118,7 @@ export class Driver {
     this.#able = accounts.length;
     // Every wallet in recovery adds a listener.
     setMaxListeners(0, this.halted, this.drained);
+    options.limits?.attach(() => this.live.size - this.#submitting);
     this.recovery = options.recoveryOf(this);
   }
 
@@ -256,7 +261,7 @@ export class Driver {
 
   /** @returns {{account: Account, reservation: Reservation | null} | null} */
   #takeIdle() {
-    const { budget = null } = this.options;
+    const { budget = null, limits = null } = this.options;
     for (let account = this.#idle.shift(); account !== null; account = this.#idle.shift()) {
       const seat = this.seatOf(account);
       if (seat.isRetired || seat.left === 0) continue;
@@ -264,7 +269,8 @@ export class Driver {
       const isHeld = seat.recovering > 0 && !account.hasGap;
       if (isHeld) seat.heldStarts += 1;
       else if (seat.submitting >= MAX_SUBMITTING) seat.waitingStarts += 1;
-      else {
+      else if (limits !== null && this.live.size >= limits.most && !account.hasGap) this.#parked.push(account);
+      else if (limits === null || !limits.holds(account)) {
         const reservation = budget === null ? null : budget.reserve(account);
         if (budget !== null && reservation === null) return this.#cannotPay(account);
         return { account, reservation };
@@ -316,6 +322,7 @@ export class Driver {
       const { account, nonce } = operation;
       this.live.delete(operation);
       this.options.recorder.add(sample);
+      this.#releaseStarts(account, sample);
       this.options.onSample?.(sample);
       if (sample.outcome === 'verified') {
         account.settle(nonce, 'executed');
@@ -343,6 +350,28 @@ export class Driver {
       this.options.onStop('internal', /** @type {Error} */ (error));
     }
   };
+
+  /** Those that waited for the end of an operation. @param {Account} account @param {Sample} sample */
+  #releaseStarts(account, { outcome }) {
+    const { limits = null } = this.options;
+    if (limits === null) return;
+    const starts = limits.ended(account, outcome === 'verified');
+    if (starts > 0) this.rearm(account, starts);
+    this.#unpark();
+  }
+
+  #unpark() {
+    const { most } = /** @type {NodeLimits} */ (this.options.limits);
+    for (let room = most - this.live.size; room > 0 && this.#parked.size > 0; room -= 1)
+      this.rearm(/** @type {Account} */ (this.#parked.shift()), 1);
+  }
+
+  /** What the node keeps may have changed. */
+  lookAtLimits() {
+    const { accounts, inFlight, limits } = this.options;
+    limits?.look(this.live.size, accounts.length * inFlight);
+    this.#unpark();
+  }
 
   /** The wallet is retired. @param {Account} account */
   forfeit(account) {

@@ -11,6 +11,7 @@ import { noReorgs, reorgsOf } from '../stats/reorgs.js';
 import { FeeBudget } from './budget.js';
 import { Driver } from './driver.js';
 import { Ledger } from './ledger.js';
+import { NodeLimits } from './node-limits.js';
 import { changedAt, createPacer, stageEndsUs } from './pacer.js';
 import { runCall, runSteps, runTransaction } from './operation.js';
 import { CallRecovery, TransactionRecovery } from './recovery.js';
@@ -21,7 +22,7 @@ import { Lookups, MAX_SUBMISSIONS, RetryPolicy, Submissions, lookUp } from './su
 /**
  * @import { Block, Call, Fee, Fees, InclusionDetector, Reorg, Rpc, SeenBlock, Sighting, Signer, ThreadStats } from '../contracts/chain.d.ts'
  * @import { Clock, Engine, EngineConfig, EngineReport, ObserverTools, LoadPlan, MachineProbes, Pace, Schedule, Snapshot, SpreadReport, TransactionWorkload, Workload } from '../contracts/load.d.ts'
- * @import { EngineStats, ReorgEvent, Resubmissions } from '../contracts/run-file.d.ts'
+ * @import { EngineStats, Refusals, ReorgEvent, Resubmissions } from '../contracts/run-file.d.ts'
  * @import { DetectorRow } from '../inclusion/index.js'
  * @import { DriverOptions } from './driver.js'
  * @import { Account } from './nonces.js'
@@ -95,6 +96,10 @@ export class ThreadEngine {
   #lastBlockAtUs = 0;
   /** @type {Resubmissions} */
   #resubmissions = { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0, leftOut: 0 };
+  /** @type {Refusals} */
+  #refusals = {};
+  /** Null: plain calls. @type {NodeLimits | null} */
+  #limits = null;
   #reorgs = noReorgs();
   /** Since the previous interval. @type {ReorgEvent[]} */
   #newReorgs = [];
@@ -133,9 +138,9 @@ export class ThreadEngine {
     });
   }
 
-  /** How an operation runs and how its wallet is recovered. @returns {Pick<DriverOptions, 'run' | 'recoveryOf'>} */
+  /** How an operation runs and how its wallet is recovered. @returns {Pick<DriverOptions, 'run' | 'recoveryOf' | 'limits'>} */
   #operations() {
-    const { config, clock, rpc, workload, chain, accounts, onBlock, onStop } = this.#options;
+    const { config, clock, rpc, workload, chain, accounts, onStop } = this.#options;
     if (workload.kind === 'call') {
       return {
         run: (operation) => runCall({ clock, rpc, workload }, operation),
@@ -149,6 +154,8 @@ export class ThreadEngine {
     const feeAhead = (position, nonce) => presigner.feeAhead(position, nonce);
     const budget =
       capWei === null ? null : new FeeBudget({ capWei, fees, callOf, feeAhead, baseFeeWei: fees.state().baseFeeWei });
+    const limits = new NodeLimits(clock);
+    this.#limits = limits;
     const createDetector = this.#options.createDetector ?? detectors[about.inclusion].create;
     const inclusion = createDetector({
       rpc,
@@ -161,10 +168,7 @@ export class ThreadEngine {
       onBlock: (block) => {
         fees.observe(block.baseFeeWei, block.excessBlobGas);
         budget?.observe(block);
-        const seen = this.#describe(block, callOf(0, accounts[0].wallet.nonce).gasLimit);
-        this.#blocks = addBlocks(this.#blocks, totalsOfBlock(seen));
-        this.#observers.block(seen);
-        onBlock(seen);
+        this.#seeBlock(block, callOf(0, accounts[0].wallet.nonce).gasLimit);
       },
       onSighting: (sighting) => this.#sightings.push(sighting),
       onFailure: (error) => this.#retryPolicy.noteOutage(error, clock.nowUs()),
@@ -195,6 +199,8 @@ export class ThreadEngine {
       retryPolicy: this.#retryPolicy,
       random: this.#random,
       resubmissions: this.#resubmissions,
+      refusals: this.#refusals,
+      limits,
       storm: this.#storm,
       // Such as eth_sendPrivateTransaction.
       isShown: config.network.sendMethod === PLAIN_SENDING.sendMethod,
@@ -205,7 +211,17 @@ export class ThreadEngine {
     return {
       run: (operation) => runTransaction(tools, operation),
       recoveryOf: (driver) => (this.#recovery = new TransactionRecovery(driver, tools, this.#ledger)),
+      limits,
     };
+  }
+
+  /** @param {Block} block @param {bigint} gasLimit of one of our transactions */
+  #seeBlock(block, gasLimit) {
+    this.#limits?.observe(block, Number(gasLimit));
+    const seen = this.#describe(block, gasLimit);
+    this.#blocks = addBlocks(this.#blocks, totalsOfBlock(seen));
+    this.#observers.block(seen);
+    this.#options.onBlock(seen);
   }
 
   /** @param {Block} block @param {bigint} gasLimit of one of our transactions @returns {SeenBlock} */
@@ -383,6 +399,7 @@ export class ThreadEngine {
   #figures() {
     const detector = this.#detector?.stats();
     const { readBackRetries, pausedMs, pauses } = this.#retryPolicy;
+    const nodeLimits = this.#limits?.facts() ?? null;
     return {
       readBackRetries,
       pausedMs,
@@ -392,6 +409,8 @@ export class ThreadEngine {
       failedPolls: detector?.failedPolls ?? 0,
       failureWords: this.#driver.failureWords,
       resubmissions: { ...this.#resubmissions },
+      ...(Object.keys(this.#refusals).length > 0 && { refusals: structuredClone(this.#refusals) }),
+      ...(nodeLimits !== null && { nodeLimits }),
       pauses: { ...pauses },
       ...(this.#storm !== null && { storm: { ...this.#storm.facts } }),
       reorgs: this.#reorgs,

@@ -11,11 +11,12 @@ import { transactionStatusOf } from './transaction-status.js';
 /**
  * @import { Fee, Inclusion, InclusionDetector, Rpc } from '../contracts/chain.d.ts'
  * @import { CallWorkload, Clock, Outcome, Sample, TransactionWorkload, Verdict } from '../contracts/load.d.ts'
- * @import { Resubmissions } from '../contracts/run-file.d.ts'
+ * @import { Refusals, Resubmissions } from '../contracts/run-file.d.ts'
  * @import { Deadline, Deadlines } from '../deadlines.js'
  * @import { Reservation } from './budget.js'
  * @import { Observers } from '../observers/index.js'
  * @import { Account } from './nonces.js'
+ * @import { NodeLimits } from './node-limits.js'
  * @import { Presigner, Signed } from './signing.js'
  * @import { Storm } from './storm.js'
  * @import { Lookups, RetryPolicy, Submissions } from './submit.js'
@@ -240,6 +241,8 @@ function nothing() {}
  * @property {Observers} observers
  * @property {RetryPolicy} retryPolicy
  * @property {Resubmissions} resubmissions
+ * @property {Refusals} refusals of submissions, by class
+ * @property {NodeLimits} limits
  * @property {Storm | null} storm
  * @property {boolean} isShown whether a node shows a transaction before its block; otherwise it cannot be called lost
  * @property {() => number} random from 0 to 1

@@ -330,13 +330,14 @@ export class TransactionRecovery extends Recovery {
    * @override
    */
   async watch() {
-    const { clock, retryPolicy, inclusion } = this.#tools;
+    const { clock, retryPolicy, inclusion, limits } = this.#tools;
     const { drained, live } = this.driver;
     /** When the node's nonce fell behind ours, by wallet. @type {Map<Account, number>} */
-    const behind = new Map();
+    const lagging = new Map();
     for (let round = 0; !drained.aborted; round += 1) {
       await clock.sleep(Math.max(CHECK_INTERVAL_MS, retryPolicy.waitMs(clock.nowUs())), drained);
       const nowUs = clock.nowUs();
+      this.driver.lookAtLimits();
       const overdueMs = this.#overdueAfterMs();
       const { newestBlock } = inclusion.stats();
       if (newestBlock !== this.#newest.number) this.#newest = { number: newestBlock, sinceUs: nowUs };
@@ -349,7 +350,11 @@ export class TransactionRecovery extends Recovery {
       }
       // Rotates, so that slow operations do not hide others.
       const from = (round * MAX_CHECKED) % Math.max(all.length, 1);
-      const overdue = [...all.slice(from), ...all.slice(0, from)].slice(0, MAX_CHECKED);
+      const turns = [...all.slice(from), ...all.slice(0, from)];
+      const isNext = (/** @type {Operation} */ { nonce, account }) => nonce <= account.wallet.nonce;
+      // A pool that evicts has room for the next transaction of a wallet, and none for those behind it.
+      const behind = limits.isEvicting ? [] : turns.filter((operation) => !isNext(operation));
+      const overdue = [...turns.filter(isNext), ...behind].slice(0, Math.min(MAX_CHECKED, limits.most));
       // Nodes need them in nonce order.
       overdue.sort((a, b) => a.nonce - b.nonce);
       const nonces = await this.#checkOverdue(overdue, newestBlock).catch((error) => {
@@ -357,9 +362,9 @@ export class TransactionRecovery extends Recovery {
         return new Map(); // the endpoint is down; retried in the next round
       });
       for (const [account, next] of nonces) {
-        const sinceUs = behind.get(account);
-        if (next >= account.wallet.nonce) behind.delete(account);
-        else if (sinceUs === undefined) behind.set(account, nowUs);
+        const sinceUs = lagging.get(account);
+        if (next >= account.wallet.nonce) lagging.delete(account);
+        else if (sinceUs === undefined) lagging.set(account, nowUs);
         // For a short time the node may only lag.
         else if (nowUs - sinceUs >= BEHIND_MS * 1000) this.#resubmitOrphans(this.#ledger.reopenOf(account, next));
       }
@@ -519,21 +524,25 @@ export class TransactionRecovery extends Recovery {
    * @param {number} newestBlock
    */
   async #checkOne(operation, next, { isKnown, pending }, newestBlock) {
-    const { rpc, clock, startBlock, presigner } = this.#tools;
+    const { rpc, clock, startBlock, presigner, limits, retryPolicy } = this.#tools;
     const { nonce, fee } = operation;
     const last = this.#lastOf(operation);
+    const takenAtBlock = last.block ?? newestBlock;
+    const takenAtUs = Math.max(operation.sample.acceptedAtUs ?? 0, last.atUs);
     if (operation.inclusion !== null || operation.isCancelled) return;
     if (next > nonce) {
       const decision = await transactionStatusOf(rpc, operation, 'resolve', startBlock).catch(() => null);
       if (decision?.status === 'replaced') operation.end('failed', 'replaced', clock.nowUs());
       else if (decision?.receipt !== undefined) foundByReceipt(this.#tools, operation, decision.receipt);
     } else if (isKnown === false) {
-      await this.#rebroadcast(operation, { isUnknown: true });
+      const isTaken = await this.#rebroadcast(operation, { isUnknown: true });
+      const isLeftOut = next === nonce && newestBlock - takenAtBlock >= SKIPPED_BLOCKS;
+      if (isTaken && isLeftOut && !retryPolicy.hadOutageSince(takenAtUs)) limits.lost(takenAtUs, takenAtBlock);
       // The node may lose it again soon.
       last.times = 0;
     } else if (isKnown && next === nonce) {
       const isTooLow = fee !== null && presigner.isTooLow(fee);
-      const isSkipped = newestBlock - (last.block ?? newestBlock) >= SKIPPED_BLOCKS;
+      const isSkipped = newestBlock - takenAtBlock >= SKIPPED_BLOCKS;
       const isQueued = pending === nonce;
       if (isTooLow || (isSkipped && isQueued)) await this.#rebroadcast(operation, { isTooLow, isQueued });
       else if (isSkipped && (await this.#isReplaced(operation, last.block ?? newestBlock, newestBlock))) return;
@@ -587,6 +596,7 @@ export class TransactionRecovery extends Recovery {
    * @param {{isTooLow?: boolean, isQueued?: boolean, isUnknown?: boolean}} [evidence] isTooLow: the fee is known to be too
    *   low; isQueued: the node keeps it queued although its nonce is next; isUnknown: the node has just reported it as
    *   unknown
+   * @returns {Promise<boolean>} whether the node took it
    */
   async #rebroadcast(operation, { isTooLow = false, isQueued = false, isUnknown = false } = {}) {
     const { clock, presigner, resubmissions, isShown } = this.#tools;
@@ -597,7 +607,7 @@ export class TransactionRecovery extends Recovery {
     const raise = () =>
       'setTransaction' in operation && operation.hashes.length < MAX_HASHES && presigner.raise(operation);
     const isRaised = (isTooLow || isQueued) && raise();
-    if (isTooLow && !isRaised) return;
+    if (isTooLow && !isRaised) return false;
     if (isRaised) resubmissions.replaced += 1;
     else resubmissions.rebroadcast += 1;
     const failure = await this.#send(operation);
@@ -606,9 +616,9 @@ export class TransactionRecovery extends Recovery {
       resubmissions.lost += 1;
       this.#tools.observers.status(identityOf(operation), 'never_sent');
     }
-    if (failure !== 'price' || !raise()) return;
+    if (failure !== 'price' || !raise()) return failure === null;
     resubmissions.replaced += 1;
-    await this.#send(operation);
+    return (await this.#send(operation)) === null;
   }
 
   /**

@@ -8,6 +8,7 @@ import { knownOf } from './transaction-status.js';
  * @import { ChainReceipt, RefusalClass, StatedPrice } from '../contracts/chain.d.ts'
  * @import { Submission } from '../chain/submit.js'
  * @import { Pauses } from '../contracts/run-file.d.ts'
+ * @import { RpcError } from '../errors.js'
  * @import { Operation, Tools } from './operation.js'
  * @import { Storm } from './storm.js'
  */
@@ -152,17 +153,26 @@ export class OperationSubmission {
     if (!isCancelled) sample.receiptAtUs ??= this.#tools.clock.nowUs();
   }
 
-  /** @param {unknown} error */
-  noteError(error) {
-    const { clock, retryPolicy } = this.#tools;
+  /** @param {unknown} error @param {RefusalClass | null} refusal */
+  noteError(error, refusal) {
+    const { clock, retryPolicy, refusals, limits } = this.#tools;
     this.isUnsure ||= this.#writes > 1;
     if (error instanceof StressError) this.#operation.error = error;
+    if (refusal !== null) {
+      const counted = (refusals[refusal] ??= { count: 0, words: /** @type {RpcError} */ (error).rpcMessage });
+      counted.count += 1;
+      limits.refused(this.#operation, refusal);
+    }
     retryPolicy.noteRetryAfter(error, clock.nowUs());
   }
 
-  /** @param {number} ms @param {'limitedMs' | 'unansweredMs'} why */
-  pause(ms, why) {
-    return pause(this.#tools, this.#operation, ms, why);
+  /** @param {number} ms @param {'limitedMs' | 'unansweredMs'} why @param {RefusalClass | null} [refusal] */
+  async pause(ms, why, refusal = null) {
+    if (refusal !== 'sender_limit' && refusal !== 'pool_full') return pause(this.#tools, this.#operation, ms, why);
+    const { clock, limits, retryPolicy } = this.#tools;
+    const fromUs = clock.nowUs();
+    await limits.turn(this.#operation, ms);
+    retryPolicy.pauses[why] += (clock.nowUs() - fromUs) / 1000;
   }
 
   /** @param {StatedPrice} stated */
@@ -273,6 +283,11 @@ export class RetryPolicy {
     if (isLimit(error)) this.pauses.limitAnswers += 1;
     const askedMs = Math.min(retryAfterMs(error), MAX_RETRY_AFTER_MS);
     if (askedMs > 0) this.#untilUs = Math.max(this.#untilUs, nowUs + askedMs * 1000);
+  }
+
+  /** Whether a request had no answer since then. @param {number} sinceUs */
+  hadOutageSince(sinceUs) {
+    return this.#lostAtUs > sinceUs;
   }
 
   /** @param {unknown} error of any request @param {number} nowUs */

@@ -104,6 +104,8 @@ export function conditionsTable(run) {
     ['fees', feesText(run)],
     ...outages(run),
     ['stall', stallText(run)],
+    ['refused', refusedText(run)],
+    ['node keeps', nodeLimitsText(run)],
     ['sent again', sentAgainText(run)],
     ['on purpose', stormText(run)],
     ['reorgs', reorgsText(run)],
@@ -239,6 +241,25 @@ function sentAgainText({ generator }) {
     ],
   ];
   return sentAgain.flatMap(([times, words]) => (times > 0 ? `${count(times)} ${words}` : [])).join(', ');
+}
+
+/** How many submissions of each class were refused: the most frequent first, with the words of its first one. @param {RunFile} run */
+function refusedText({ generator: { refusals = {} } }) {
+  const all = Object.entries(refusals).sort(([, a], [, b]) => b.count - a.count);
+  return all
+    .map(([name, { count: times }], i) => `${count(times)} ${name}${i === 0 ? ` (${all[0][1].words})` : ''}`)
+    .join(', ');
+}
+
+/** @param {RunFile} run */
+function nodeLimitsText({ generator: { nodeLimits = {} } }) {
+  const { perWallet, pool } = nodeLimits;
+  return [
+    ...(perWallet === undefined
+      ? []
+      : [`the node takes about ${counted(perWallet, 'transaction')} of a wallet at a time`]),
+    ...(pool === undefined ? [] : [`the node's pool keeps about ${counted(pool, 'transaction')} of this run`]),
+  ].join('; ');
 }
 
 /** What was sent on purpose. @param {RunFile} run */

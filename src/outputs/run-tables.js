@@ -67,6 +67,14 @@ export function failuresTable({ failures, failureWords, counts }) {
   return tableOf('failed', 'Failures', ['', 'operations', 'of those started', 'words of the first'], rows);
 }
 
+/** Submissions that were refused, by what the refusal means. @param {RunFile} run @returns {Table} */
+export function refusalsTable({ generator: { refusals = {} } }) {
+  const rows = Object.entries(refusals)
+    .sort(([, a], [, b]) => b.count - a.count)
+    .map(([name, { count: times, words }]) => [name, count(times), words]);
+  return tableOf('refused', 'Refused submissions', ['', 'times', 'words of the first'], rows);
+}
+
 /** @param {RunFile} run @returns {string[]} */
 function rateRow(run) {
   const held = heldRate(run);

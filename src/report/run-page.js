@@ -1,6 +1,6 @@
 import { writeFileAtomically } from '../files.js';
 import { definitionsTable, speedText } from '../outputs/run-facts.js';
-import { latencyTable, overviewTable } from '../outputs/run-tables.js';
+import { latencyTable, overviewTable, refusalsTable } from '../outputs/run-tables.js';
 import { endText, runTables } from '../outputs/summary.js';
 import { tableOf } from '../outputs/table.js';
 import { auditResult } from '../stats/audit-result.js';
@@ -136,6 +136,7 @@ function limitOf(run, isLive) {
 function sectionsOf(run, data) {
   const { blocks, generator, node } = data.charts;
   const tables = runTables(run);
+  const refused = refusalsTable(run);
   /** @param {string} id @param {Part[]} [before] @param {Part[]} [after] */
   const table = (id, before, after) => {
     const found = tables.find((one) => one.id === id);
@@ -157,6 +158,7 @@ function sectionsOf(run, data) {
     ...['levels', 'by-name', 'by-endpoint', 'by-stage'].map((id) => table(id)),
     sections.endpointEvents(run),
     table('failed'),
+    refused.rows.length > 0 && tableSection(refused),
     table('differences'),
     sections.reorgs(run),
     table('limits'),

@@ -392,7 +392,7 @@ function censoredFromStart(run) {
 /** The codes of docs/measurement.md; codes of transports follow the errors of the operating system. */
 export const FAILURE_CODES = Object.freeze(
   [
-    'reverted slippage wrong_count lost replaced nonce_too_low nonce_too_high nonce_in_use insufficient_funds underpriced pool_full',
+    'reverted slippage wrong_count lost replaced nonce_too_low nonce_too_high nonce_in_use insufficient_funds underpriced pool_full sender_limit',
     'rejected hash_mismatch rpc_error protocol check_failed check_unavailable answers_differ internal workload_error transport_timeout',
     'transport_refused transport_reset transport_no_ports',
   ].flatMap((line) => line.split(' ')),

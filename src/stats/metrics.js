@@ -301,6 +301,8 @@ export const GENERATOR = {
     headSource: HEAD_SOURCE,
     presigned: COUNTERS,
     resubmissions: COUNTERS,
+    refusals: { each: { members: { count: sum, words: first } } },
+    nodeLimits: { members: { perWallet: min, pool: sum } },
     pauses: COUNTERS,
     storm: COUNTERS,
     rpcCalls: COUNTERS,

@@ -27,6 +27,8 @@ import { readArtifact } from '../../src/workloads/contract-state.js';
  * @property {(blocks: number) => bigint} [takenAfter] lowest tip that a block takes
  * @property {bigint} [tipWei] that it suggests; default: 1
  * @property {number} [poolLimit] transactions in the pool above which it refuses others
+ * @property {number} [silentPoolLimit] transactions in the pool above which it forgets the one with the most nonces before it, without a word, as geth does
+ * @property {number} [senderLimit] transactions of one sender in the pool, above which it refuses others
  *
  * @typedef {object} Submission
  * @property {number} atUs
@@ -91,6 +93,7 @@ function codeIn(input) {
 export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000, ...options }) {
   const { packsByLimit = false, l1FeeWei = 0n, hasDeposits = false, hasBaseFee = true, poolLimit = Infinity } = options;
   const { baseFeeAfter = () => BASE_FEE_WEI, floorAfter = () => 0n, takenAfter = () => 0n, tipWei = 1n } = options;
+  const { silentPoolLimit = Infinity, senderLimit = Infinity } = options;
   /** The chain after each change, the last one last; arrays are by number and never change. @type {Array<{atUs: number, blocks: any[], states: State[]}>} */
   const history = [];
   /** By sender and nonce. @type {Map<string, any>} */
@@ -259,7 +262,16 @@ export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000
     if (have < want)
       throw refuse(`insufficient funds for gas * price + value: address ${sender} have ${have} want ${want}`);
     if (earlier === undefined && pool.size >= poolLimit) throw refuse('txpool is full');
+    const ofSender = [...pool.values()].filter(({ from }) => from === sender).length;
+    // As reth, which takes the next one always.
+    if (earlier === undefined && ofSender >= senderLimit && nonce > next)
+      throw refuse('maximum number of transactions per sender reached');
     pool.set(key, { ...tx, maxFeeWei, tipWei: ownTipWei });
+    if (pool.size > silentPoolLimit) {
+      const ahead = (/** @type {any} */ one) => one.nonce - (state.nonces.get(one.from) ?? 0);
+      const [[evicted]] = [...pool].sort(([, a], [, b]) => ahead(b) - ahead(a));
+      pool.delete(evicted);
+    }
     return /** @type {string} */ (hash);
   };
 

@@ -32,12 +32,15 @@ function assertSchemaIsStrict(run) {
   /** Whose members depend on the run. */
   const open = new Set([
     ...['/failures', '/unmeasured', '/generator/rpcCalls', '/blocks/fullness', '/intervals/0/blocks/fullness'],
+    '/generator/refusals',
   ]);
   /** Members that run files of before have not, which are read as well. */
   const newer = new Set([
     ...['/environment/commandLine', '/environment/endpoints', '/environment/transport/why', '/intervals/0/byEndpoint'],
     ...['/environment/roundTripMs', '/generator/pauses', '/generator/pauses/unpaidMs', '/generator/outages'],
     ...['/generator/resubmissions/lost', '/audit/result', '/audit/incomplete'],
+    ...['', '/perWallet', '/pool'].map((name) => `/generator/nodeLimits${name}`),
+    '/generator/refusals',
     ...['/blocks', '/intervals/0/blocks'].flatMap((blocks) =>
       ['full', 'gapMaxMs', 'own', 'fullness', 'fullnessSum'].map((name) => `${blocks}/${name}`),
     ),

@@ -208,6 +208,8 @@ export const BEHAVIOURS = Object.freeze({
     causes: ['endpoint-limited'],
   },
   'a small pool': { chain: { poolLimit: 3 }, causes: ['node-bound'] },
+  'a pool that evicts': { chain: { silentPoolLimit: 8 }, causes: ['node-bound'] },
+  'a limit per sender': { chain: { senderLimit: 2 }, causes: ['node-bound'] },
   'refused submissions': {
     before: (request, { seconds, count }) =>
       isSend(request) && seconds > 1 && count('refused') % 5 === 0

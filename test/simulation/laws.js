@@ -298,6 +298,15 @@ const OF_RUNS = {
       yield `${made} of ${accepted} operations with a share of ${replaceShare}`;
   },
 
+  *'a limit is learned of a node that has it, and refusals have words'({ behaviour }, { generator }) {
+    const { refusals = {}, nodeLimits = {} } = generator;
+    const { poolLimit, silentPoolLimit, senderLimit } = behaviour.chain ?? {};
+    if (nodeLimits.perWallet !== undefined && senderLimit === undefined) yield `per wallet: ${nodeLimits.perWallet}`;
+    if (nodeLimits.pool !== undefined && (poolLimit ?? silentPoolLimit) === undefined) yield `pool: ${nodeLimits.pool}`;
+    for (const [name, { count, words }] of Object.entries(refusals))
+      if (count < 1 || words === '') yield `${name}: ${count} ${words}`;
+  },
+
   *'refills keep wallets alive'({ behaviour, config }, { failures, refills, verdict }) {
     const { refillBelowWei } = config.wallets;
     const { threads, inFlight } = config.load;

@@ -1,10 +1,10 @@
 /** The classes of error answers, by the words of twenty clients and gateways: only the class makes a difference. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { classOf, failureCodeOf } from '../../../src/chain/refusals.js';
+import { classOf, failureCodeOf, refusalOf } from '../../../src/chain/refusals.js';
 import { RpcError } from '../../../src/errors.js';
 
-/** @import { RefusalClass } from '../../../src/contracts/chain.d.ts' */
+/** @import { RefusalClass, StatedPrice } from '../../../src/contracts/chain.d.ts' */
 
 /** Messages, or a message and its code where that is not -32000. @type {Record<RefusalClass, Array<string | [string, number]>>} */
 const MESSAGES = {
@@ -31,6 +31,9 @@ const MESSAGES = {
     'Nonce too low. Expected nonce to be 5 but got 3.',
     "the tx doesn't have the correct nonce. account has nonce of: 5 tx has nonce of: 3",
     'submit transaction to pool failed: InvalidTransaction(InvalidTransaction::Stale)',
+    'nonce 992 too low, expected 993',
+    'Nonce for account too low',
+    'invalid transaction nonce: got 3, want 5',
     ['[Request ID: 2e95] Nonce too low. Provided nonce: 3, current nonce: 5', 32_001],
   ],
   nonce_high: [
@@ -41,14 +44,19 @@ const MESSAGES = {
     'nonce too high: tx nonce 70, gapped nonce 6',
     'invalid nonce; got 9, expected 5: invalid sequence',
     "Nonce too high. Expected nonce to be 3 but got 5. Note that transactions can't be queued when automining.",
-    'Transaction nonce is too distant from current sender nonce',
-    'NonceTooFarInFuture',
+    'nonce 995 too high, expected 993',
+    'invalid transaction nonce: got 9, want 5',
+    // Without numbers: the next one soon, or that of a block which is seen soon.
+    'invalid transaction nonce',
+    'gapped-nonce tx from delegated accounts',
     'InvalidTransaction::Future',
     ['Nonce too high', -32006],
     ['[Request ID: 2e95] Nonce too high. Provided nonce: 9, current nonce: 5', 32_002],
   ],
   replacement: [
     'another transaction with the same nonce is already pending',
+    'transaction with the same nonce already submitted',
+    'insertion of another transaction with the same nonce is in progress',
     'replacement transaction underpriced',
     'replacement transaction underpriced: new tx gas fee cap 1 <= 2 queued',
     'Pool(TooLowPriority { old: 1, new: 2 })',
@@ -90,14 +98,31 @@ const MESSAGES = {
   ],
   pool_full: [
     'txpool is full',
-    ['mpool push: too many pending messages for actor', 1],
     'sequencer pending tx pool full, please try again',
-    'account limit exceeded',
+    'future transaction tries to replace pending',
+    '[0x] Transaction discarded outright due to pool size constraints.',
+    'blobs limit in txpool is full',
     'mempool is full: number of txs 5000 (max: 5000)',
-    'in-flight transaction limit reached for delegated accounts',
     'ImmediatelyDropped',
     'INTERNAL_ERROR: queued sub-pool is full',
     'queue full',
+  ],
+  sender_limit: [
+    'maximum number of transactions per sender reached',
+    'Transaction nonce is too distant from current sender nonce',
+    'Transaction nonce it too distant from current sender nonce',
+    'NonceTooFarInFuture',
+    'account limit exceeded: pooled 16 txs',
+    'account limit exceeded',
+    ['mpool push: too many pending messages for actor', 1],
+    'in-flight transaction limit reached for delegated accounts',
+    'INTERNAL_ERROR: spammer',
+    '0x01 identified as spammer. Transaction 0x02 rejected.',
+    'Sender 0x01 has 64 queued (future-nonce) transactions (per-account cap 64); rejecting new future transaction',
+    'future nonce gap too large; got 64, state nonce 0, max gap 63',
+    'too many transactions from this sender in the mempool',
+    'txpool account slots exceeded',
+    'DelegatorHasPendingTx',
   ],
   rate_limit: [
     'account rate limit exceeded',
@@ -117,8 +142,16 @@ const MESSAGES = {
     ['Too Many Requests', 403],
     ['You have exceeded the free tier limit, upgrade your plan', -32007],
   ],
-  starting: ['API call rejected because chain is not done bootstrapping'],
+  starting: [
+    'API call rejected because chain is not done bootstrapping',
+    'node is not synced',
+    ['Initial sync is still in progress', -32008],
+    ['Transaction pool not enabled. (Either txpool explicitly disabled, or node not yet in sync).', -32002],
+    'The node has not finished syncing.',
+  ],
   busy: [
+    'Too many connections',
+    'server shutting down',
     'context deadline exceeded',
     ['no backend is currently healthy to serve traffic', -32011],
     ['upstream request timeout', -32603],
@@ -133,6 +166,8 @@ const MESSAGES = {
   absent: [
     "requested a future epoch (beyond 'latest')",
     'header not found',
+    ['BlockOutOfRangeError: block height is 501 but requested was 500', -32602],
+    'Request beyond head block: requested 501, head 500',
     'missing trie node 0xab (path )',
     'block not found',
     ['requested epoch was a null round', 12],
@@ -142,6 +177,25 @@ const MESSAGES = {
     'transaction indexing is in progress',
   ],
   invalid: [
+    'max initcode size exceeded: code size 50000, limit 49152',
+    'Transaction max init code size exceeded',
+    "Transaction's size 50000 exceeds max_init_code_size 49152.",
+    'transaction blob limit exceeded: blob count 9, limit 6',
+    'max number of blobs exceeded',
+    'blob transaction exceeds max blobs per block; got 9',
+    'oversized data: transaction size 138074, limit 131072',
+    ['Oversized data: call data size 200000, call data size limit 131072', -32201],
+    'Transaction 0x63 line count for module ROM=2369 is above the limit 2300',
+    'Calldata of transaction is greater than the allowed max of 1000',
+    'max call depth exceeded',
+    'call depth limit exceeded: 1025',
+    'access list exceeds the limit of 100 entries',
+    'maximum execution time exceeded: limit 5s',
+    'transaction exceeds the size limit',
+    'failed to add tx to the pool: out of counters at node level (Steps)',
+    'exceeds max transaction gas limit',
+    'Exceeded maximum block range: 1000',
+    ['time out too long, timeout: 7000 ms, max: 6000 ms', -32602],
     'exceeds block gas limit',
     ['GasLimitExceeded, Gas limit: 100, gas limit of rejected tx: 150', -32010],
     'txpool: exceeds block gas limit',
@@ -180,6 +234,15 @@ describe('classOf()', () => {
         assert.equal(classOf(new RpcError('eth_sendRawTransaction', rpcCode, rpcMessage)), expected));
     }
 
+  it('a limit of one transaction is known: it is not tried again', () => {
+    const limits = MESSAGES.invalid.slice(0, MESSAGES.invalid.indexOf('exceeds block gas limit'));
+    assert.ok(limits.length > 15);
+    for (const one of limits) {
+      const [rpcMessage, rpcCode] = Array.isArray(one) ? one : [one, -32000];
+      assert.equal(refusalOf({ rpcCode, rpcMessage }).isUnknown, false, rpcMessage);
+    }
+  });
+
   it('a status of HTTP decides, and digits of addresses do not', () => {
     const reply = { status: 429, retryAfterMs: null };
     assert.equal(classOf(new RpcError('eth_call', -32000, 'slow down', undefined, reply)), 'rate_limit');
@@ -198,7 +261,35 @@ it('failure codes of run files', () => {
     classes.map(failureCodeOf).filter((code) => code !== 'rejected'),
     [
       ...['already_known', 'nonce_too_low', 'nonce_too_high', 'nonce_in_use', 'insufficient_funds', 'underpriced'],
-      'pool_full',
+      ...['pool_full', 'sender_limit'],
     ],
   );
+});
+
+describe('what a refusal states', () => {
+  /** @type {Array<[string, StatedPrice]>} */
+  const stated = [
+    ['transaction underpriced: gas tip cap 100000000, minimum needed 1000000000', { tipWei: 1_000_000_000n }],
+    ['transaction gas price below minimum: gas tip cap 1, minimum needed 25000000000', { tipWei: 25_000_000_000n }],
+    ['transaction underpriced: tip needed 3000000000, tip permitted 1000000000', { tipWei: 3_000_000_000n }],
+    ['transaction priority fee below minimum required priority fee 7', { tipWei: 7n }],
+    ['FeeTooLow, EffectivePriorityFeePerGas too low 10 < 20, BaseFee: 30', { tipWei: 20n }],
+    ['invalid: failed transaction: the minimum accepted gas price for transactions is: 150', { priceWei: 150n }],
+    [
+      "Transaction gas price is too low. It does not satisfy your node's minimal gas price (minimal: 100, got: 50).",
+      { priceWei: 100n },
+    ],
+    [
+      'the tx gasfeecap is lower than the tx baseFee: 1 (gasfeecap), 7 (basefee) : insufficient fee',
+      { baseFeeWei: 7n },
+    ],
+    // A fee for all of its gas, and numbers without a unit.
+    ['provided fee < minimum global fee (1atest < 2atest). Please increase the gas price: insufficient fee', {}],
+    ['minimal gas price 25 required. got 1', {}],
+  ];
+  for (const [rpcMessage, expected] of stated)
+    it(rpcMessage, () => {
+      const { is, stated: prices } = refusalOf({ rpcCode: -32000, rpcMessage });
+      assert.deepEqual([is, prices], ['price', expected]);
+    });
 });

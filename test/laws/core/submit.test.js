@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Wallet } from '../../../src/chain/keys.js';
 import { toHex } from '../../../src/chain/answers.js';
+import { NodeLimits } from '../../../src/core/node-limits.js';
 import { Account } from '../../../src/core/nonces.js';
 import { Operation } from '../../../src/core/operation.js';
 import { submit } from '../../../src/chain/submit.js';
@@ -78,6 +79,8 @@ function setUp({ answers = [], earlier = [], mostRaises = Infinity, random = 0, 
     clock,
     lookups: new Lookups((looked) => lookUp(tools, looked)),
     resubmissions,
+    refusals: {},
+    limits: new NodeLimits(clock),
     retryPolicy: new RetryPolicy(() => 0),
     random: () => random,
     inclusion: { hasPassed: (/** @type {number} */ number) => number <= READ_BLOCK },
