@@ -74,7 +74,8 @@ export type EngineStats = Pick<
   Pick<RunFile, 'reorgs' | 'failureWords'> & { resubmissions: Resubmissions; pauses: Pauses };
 
 /** Older files lack some. */
-export type Resubmissions = Required<GeneratorFacts['resubmissions']>;
+export type Resubmissions = Required<Omit<GeneratorFacts['resubmissions'], 'leftOut'>> &
+  Pick<GeneratorFacts['resubmissions'], 'leftOut'>;
 
 export type EndpointFigures = {
   /** with its number if another one looks the same */

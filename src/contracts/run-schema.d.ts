@@ -501,6 +501,8 @@ export type BlockTotals = {
   transactions: number;
   /** Those that an operation waited for. */
   ours: number;
+  /** With --max-fee: blocks whose base fee was above it. */
+  aboveMaxFee?: number;
   gasUsed: number;
   /** Blocks in which all transactions are those of this run: their transactions, and the gas that these used. Absent in files of release 0.2.0. */
   own?: { transactions: number; gasUsed: number };
@@ -659,7 +661,24 @@ export type GeneratorFacts = {
   /** With --nonce-order, --duplicate-share or --replace-share: what was sent on purpose, of the whole run. */
   storm?: StormFacts;
   /** How often transactions were sent again. */
-  resubmissions: { repeated: number; rebroadcast: number; lost?: number; replaced: number };
+  resubmissions: {
+    /** The same bytes, because the node did not answer, or was busy. */
+    repeated: number;
+    /** The same bytes, of a transaction that was accepted and is in no block, or whose block left the chain. */
+    rebroadcast: number;
+    /** Of those that were rebroadcast: the node did not know the transaction any more, and accepted it again. */
+    lost?: number;
+    /** With a higher fee. */
+    replaced: number;
+    /** Operations that blocks left out although they had room. */
+    leftOut?: number;
+  };
+  /** Submissions that were refused, by class of the refusal, with the first words of each. */
+  refusals?: Record<string, RefusalFacts>;
+  /** Transactions that the pool of the node keeps, learned from what it refused and lost; null: not known. */
+  poolSize?: number | null;
+  /** Times in which stress did not run and used no CPU: it was stopped (SIGSTOP), or its machine was suspended. */
+  stops?: Array<StopFacts>;
 };
 
 export type EndpointFacts = {
@@ -709,6 +728,10 @@ export type StormFacts = {
   /** With --nonce-order: transactions that were sent before a lower nonce of their wallet. */
   outOfOrder?: number;
 };
+
+export type RefusalFacts = { count: number; words: Array<string> };
+
+export type StopFacts = { fromMs: number; toMs: number };
 
 export type AuditReport = {
   /** Whether for every wallet counter = start + verified + included late, nonce = start + our included transactions, nothing is pending, and everything could be checked. */
@@ -851,6 +874,13 @@ export type VerdictName =
   | 'rate-bound'
   | 'node-bound'
   | 'concurrency-bound'
+  | 'stopped'
+  | 'refused'
+  | 'reverted'
+  | 'fee-limit'
+  | 'no-blocks'
+  | 'lost'
+  | 'left-out'
   | 'unknown';
 
 export type ThresholdResult = {

@@ -160,7 +160,9 @@ export class ThreadEngine {
       onBlock: (block) => {
         fees.observe(block.baseFeeWei, block.excessBlobGas);
         budget?.observe(block);
-        const seen = this.#describe(block, callOf(0, accounts[0].wallet.nonce).gasLimit);
+        const { maxFeeWei } = fees.state();
+        const isAboveMaxFee = maxFeeWei !== null && (block.baseFeeWei ?? 0n) > maxFeeWei;
+        const seen = { ...this.#describe(block, callOf(0, accounts[0].wallet.nonce).gasLimit), isAboveMaxFee };
         this.#blocks = addBlocks(this.#blocks, totalsOfBlock(seen));
         this.#observers.block(seen);
         onBlock(seen);

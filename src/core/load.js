@@ -10,7 +10,7 @@ import { Throughput } from '../stats/throughput.js';
  * @import { ThreadStats } from '../contracts/chain.d.ts'
  * @import { Clock, Engine, EngineReport, LoadConfig, LoadPlan, MeasuredRate, Snapshot, Stop, RunContext } from '../contracts/load.d.ts'
  * @import { Output, Totals } from '../contracts/output.d.ts'
- * @import { Counts, IntervalRow, Phase, Readings, RunFile } from '../contracts/run-file.d.ts'
+ * @import { Counts, GeneratorFacts, IntervalRow, Phase, Readings, RunFile } from '../contracts/run-file.d.ts'
  * @import { RunObservers } from '../observers/index.js'
  * @import { Ledger } from './ledger.js'
  * @import { Checkpoints, Watch } from './reports.js'
@@ -265,11 +265,22 @@ export class Load {
       traffic,
       untilUs: atUs,
       intervals: this.#log.rows,
-      generator: { cpuUs: this.#cpuUs, peakRssBytes: process.resourceUsage().maxRSS * 1024 },
+      generator: { cpuUs: this.#cpuUs, peakRssBytes: process.resourceUsage().maxRSS * 1024, ...this.#stops() },
       loadStartUs: Math.min(this.#plan.loadStartUs, atUs),
       // If interrupted in the warm-up, the window is empty and begins at the interruption.
       windowStartedAtMs: this.#options.timeOfDayMs(Math.min(this.#plan.startUs, window.endUs, atUs)),
     };
+  }
+
+  /** @returns {Pick<GeneratorFacts, 'stops'>} */
+  #stops() {
+    const { loadStartUs } = this.#plan;
+    const sinceMs = (/** @type {number} */ us) => (us - loadStartUs) / 1000;
+    // A load that does not begin has no watch.
+    const stops = (this.#options.watch?.stops ?? []).map(({ fromUs, toUs }) => {
+      return { fromMs: sinceMs(fromUs), toMs: sinceMs(toUs) };
+    });
+    return stops.length === 0 ? {} : { stops };
   }
 
   /** @param {number} nowUs @param {boolean} endsInterval @param {boolean} [hasFigures] */
