@@ -14,7 +14,17 @@ export function noBlocks() {
 }
 
 /** @param {SeenBlock} block @returns {BlockTotals} */
-export function totalsOfBlock({ number, transactions, ours, gasUsed, gasLimit, ownGasLimit = 0, skewMs, gapMs, isAboveMaxFee }) {
+export function totalsOfBlock({
+  number,
+  transactions,
+  ours,
+  gasUsed,
+  gasLimit,
+  ownGasLimit = 0,
+  skewMs,
+  gapMs,
+  isAboveMaxFee,
+}) {
   // Nodes reserve a transaction's gas limit. Those of others are not known: they may be twice the gas used, but a block that
   // is half empty proves nothing.
   const areLimitsKnown = ours === transactions && ownGasLimit > 0;

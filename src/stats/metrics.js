@@ -38,7 +38,14 @@ import { TOUCHED } from './reorgs.js';
 export const MAX_GROUPS = 64;
 
 /** Lists of the run file are bounded. */
-const LISTED = Object.freeze({ reorgs: 100, endpointEvents: 200, audit: 100, resolutions: 1000, refusals: 3, stops: 20 });
+const LISTED = Object.freeze({
+  reorgs: 100,
+  endpointEvents: 200,
+  audit: 100,
+  resolutions: 1000,
+  refusals: 3,
+  stops: 20,
+});
 
 /** A count of a later version adds up as well. @type {Rule} */
 export const COUNTED = {

@@ -401,9 +401,11 @@ function isFailing({ counts: { verified, failed, timedOut, abandoned } }) {
 
 /** What comes next after a run: a search, or a repair in words; null: neither. @param {RunFile} run @returns {{find: true} | {repair: string} | null} */
 export function nextOf(run) {
-  const name = run.verdict?.name ?? 'unknown';
-  if (isFailing(run) || !SEARCHED.includes(name)) return REPAIRS[name] === undefined ? null : { repair: REPAIRS[name] };
-  return run.verdict === null ? null : { find: true };
+  if (run.verdict === null) return null;
+  const { name } = run.verdict;
+  if (!isFailing(run) && SEARCHED.includes(name)) return { find: true };
+  const repair = REPAIRS[name] ?? (isFailing(run) ? REPAIRS.unknown : undefined);
+  return repair === undefined ? null : { repair };
 }
 
 /** @param {RunFile} run @returns {Verdict | null} null: nothing was due in the window, without a reason */
