@@ -660,6 +660,8 @@ export type GeneratorFacts = {
   pauses?: Pauses;
   /** With --nonce-order, --duplicate-share or --replace-share: what was sent on purpose, of the whole run. */
   storm?: StormFacts;
+  /** Error answers to submissions of the load, by what they mean (docs/reliability.md), also of operations that were verified or timed out. Not there: none was refused. */
+  refusals?: Record<string, { count: number; words: string }>;
   /** How often transactions were sent again. */
   resubmissions: {
     /** The same bytes, because the node did not answer, or was busy. */
@@ -673,8 +675,6 @@ export type GeneratorFacts = {
     /** Operations that blocks left out although they had room. */
     leftOut?: number;
   };
-  /** Submissions that were refused, by class of the refusal, with the first words of each. */
-  refusals?: Record<string, RefusalFacts>;
   /** Transactions that the pool of the node keeps, learned from what it refused and lost; null: not known. */
   poolSize?: number | null;
   /** Times in which stress did not run and used no CPU: it was stopped (SIGSTOP), or its machine was suspended. */
@@ -728,8 +728,6 @@ export type StormFacts = {
   /** With --nonce-order: transactions that were sent before a lower nonce of their wallet. */
   outOfOrder?: number;
 };
-
-export type RefusalFacts = { count: number; words: Array<string> };
 
 export type StopFacts = { fromMs: number; toMs: number };
 

@@ -54,8 +54,7 @@ export class Standstill {
     const waiting = `${counted(inFlight, 'operation')} in flight`;
     const [refused] = Object.values(refusals).sort((a, b) => b.count - a.count);
     if (stillMs >= NO_BLOCK * this.#ms) return `no new block was seen for ${seconds(stillMs)}, with ${waiting}`;
-    if (refused !== undefined && refused.count >= inFlight)
-      return `the node refuses transactions ("${refused.words[0]}")`;
+    if (refused !== undefined && refused.count >= inFlight) return `the node refuses transactions ("${refused.words}")`;
     if ((resubmissions.lost ?? 0) >= inFlight)
       return `the node does not know the transactions any more that it accepted; ${waiting}`;
     return `${counted(this.#blocks, 'block')} came and had none of ${waiting}`;

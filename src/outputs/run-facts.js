@@ -4,7 +4,7 @@ import { LISTED_COUNTS, censoredOf, figureOf, shownFigure, socketWarnings } from
 import { cutShort, shortWindow } from '../stats/growth.js';
 import { isPlain } from '../stats/sample.js';
 import { isUnknown } from '../stats/unknown.js';
-import { stoppedMs } from '../stats/verdict-facts.js';
+import { endedIn, stoppedMs } from '../stats/verdict-facts.js';
 import { LIMIT_WORDS, nextOf } from '../stats/verdict.js';
 import { byCode, count, counted, digits, partOf, percent, quantity, seconds, shellWord } from '../text.js';
 import { amount, boundedMs } from './format.js';
@@ -299,9 +299,9 @@ export function answerTable(run) {
 const SAID = 0.01;
 
 /** @param {RunFile} run */
-function failedText({ counts: { verified, failed, timedOut, abandoned } }) {
-  const missed = failed + timedOut + abandoned;
-  const share = missed / Math.max(1, verified + missed);
+function failedText(run) {
+  const { missed, ended } = endedIn(run);
+  const share = missed / Math.max(1, ended);
   return share < SAID ? null : `${percent(share)} FAILED`;
 }
 

@@ -43,7 +43,6 @@ const LISTED = Object.freeze({
   endpointEvents: 200,
   audit: 100,
   resolutions: 1000,
-  refusals: 3,
   stops: 20,
 });
 
@@ -309,7 +308,7 @@ export const GENERATOR = {
     headSource: HEAD_SOURCE,
     presigned: COUNTERS,
     resubmissions: COUNTERS,
-    refusals: { each: { members: { count: sum, words: listed(LISTED.refusals) } } },
+    refusals: { each: { members: { count: sum, words: first } } },
     poolSize: sum,
     stops: listed(LISTED.stops),
     pauses: COUNTERS,

@@ -300,49 +300,57 @@ const REFUSED = Object.freeze({
 
 const REVERTED = Object.freeze(['reverted', 'slippage']);
 
+/** Operations that ended after the warm-up, and those of them that were not verified. @param {Pick<RunFile, 'counts' | 'intervals'>} run */
+export function endedIn({ counts, intervals }) {
+  const warmUp = intervals.filter(({ phase }) => phase === 'warmup');
+  const of = (/** @type {'verified' | 'failed' | 'timedOut' | 'abandoned'} */ name) =>
+    warmUp.reduce((left, row) => left - row.counts[name], counts[name]);
+  const waiting = of('timedOut') + of('abandoned');
+  const missed = of('failed') + waiting;
+  return { waiting, missed, ended: missed + of('verified') };
+}
+
 /** What became of the operations of the window that were not verified. @param {RunFile} run */
 function unverified(run) {
   const warmUp = run.intervals.filter(({ phase }) => phase === 'warmup');
-  const of = (/** @type {'verified' | 'failed' | 'timedOut' | 'abandoned'} */ name) =>
-    warmUp.reduce((left, { counts }) => left - counts[name], run.counts[name]);
   const failed = (/** @type {string} */ code) =>
     warmUp.reduce((left, { failures }) => left - (failures[code] ?? 0), run.failures[code] ?? 0);
-  const waited = of('timedOut') + of('abandoned');
-  const [missed, ended] = [of('failed') + waited, of('failed') + waited + of('verified')];
   const reverted = REVERTED.reduce((sum, code) => sum + failed(code), 0);
-  return { ended, missed, waiting: waited, reverted, refusal: refusalOf(run, { failed, waited, missed }) };
+  const all = endedIn(run);
+  return { ...all, reverted, refusal: refusalOf(run, failed, all) };
 }
 
 /**
  * The class of the refusals, if nearly all operations that were not verified have it.
  * @param {RunFile} run
- * @param {{failed: (code: string) => number, waited: number, missed: number}} ended
+ * @param {(code: string) => number} failed
+ * @param {{waiting: number, missed: number}} ended
  * @returns {(RefusedRow & {count: number, said: string}) | null}
  */
-function refusalOf({ generator: { refusals }, failureWords, window: { counts } }, { failed, waited, missed }) {
+function refusalOf({ generator: { refusals }, failureWords, window: { counts } }, failed, { waiting, missed }) {
   const codes = Object.values(REFUSED).map(({ code }) => code);
   const ended = codes.reduce((sum, code) => sum + failed(code), 0);
   // Without the refusals of the run nothing is known of operations that timed out.
   const all =
     refusals ??
-    Object.fromEntries(Object.entries(REFUSED).map(([name, { code }]) => [name, { count: failed(code), words: [] }]));
+    Object.fromEntries(Object.entries(REFUSED).map(([name, { code }]) => [name, { count: failed(code), words: '' }]));
   const unaccepted =
     refusals === undefined
       ? 0
-      : Math.min(waited, Math.max(0, counts.started - (counts.accepted ?? counts.started) - ended));
-  const [[name, most] = ['', { count: 0, words: [] }]] = Object.entries(all).sort(([, a], [, b]) => b.count - a.count);
+      : Math.min(waiting, Math.max(0, counts.started - (counts.accepted ?? counts.started) - ended));
+  const [[name, most] = ['', { count: 0, words: '' }]] = Object.entries(all).sort(([, a], [, b]) => b.count - a.count);
   const sum = Object.values(all).reduce((total, one) => total + one.count, 0);
   const row = REFUSED[name];
   const count = ended + unaccepted;
   if (row === undefined || most.count < OF_A_KIND * sum || count < OF_A_KIND * missed) return null;
-  return { ...row, count, said: most.words[0] ?? failureWords[row.code] ?? '' };
+  return { ...row, count, said: most.words || (failureWords[row.code] ?? '') };
 }
 
 /** What was seen of the chain: whether it made blocks, and whether these took what the node had accepted. @param {RunFile} run */
 function chainOf(run) {
   const { blocks, generator, window, reorgs } = run;
   const stillMs = Math.max(0, Math.min(blocks.gapMaxMs ?? 0, window.durationMs) - stoppedMs(run, loadOf(run)));
-  const { refusals = {}, resubmissions, rpcCalls, failedPolls, poolSize = null } = generator;
+  const { refusals = {}, resubmissions, rpcCalls, failedPolls } = generator;
   return {
     stillMs: blocks.count === 0 ? window.durationMs : stillMs,
     isChainSeen: !isPlain(run) && failedPolls <= FAILED_POLLS * (rpcCalls.inclusion ?? 0),
@@ -350,7 +358,8 @@ function chainOf(run) {
     lost: reorgs.count > 0 || (refusals.pool_full?.count ?? 0) > 0 ? 0 : (resubmissions.lost ?? 0),
     leftOut: resubmissions.leftOut ?? 0,
     senderLimits: refusals.sender_limit?.count ?? 0,
-    poolSize,
+    // Both names are used for what the pool keeps.
+    poolSize: generator.poolSize ?? Reflect.get(generator, 'nodeLimits')?.pool ?? null,
   };
 }
 

@@ -3,7 +3,7 @@ import { blockIntervalMs } from './blocks.js';
 import { STAGES } from './figures.js';
 import { isPlain } from './sample.js';
 import { byCode, count as whole, counted, digits, milliseconds, partOf, percent, seconds, tenths } from '../text.js';
-import { PAUSED, RELEVANT, factsOf, heldBack, outagesOf, sumUs } from './verdict-facts.js';
+import { PAUSED, RELEVANT, endedIn, factsOf, heldBack, outagesOf, sumUs } from './verdict-facts.js';
 
 /**
  * @import { RunFile, Verdict, VerdictName } from '../contracts/run-file.d.ts'
@@ -394,9 +394,10 @@ const REPAIRS = {
 /** Verdicts after which a search for the highest rate can tell more. @type {readonly string[]} */
 const SEARCHED = ['concurrency-bound', 'rate-bound', 'node-bound', 'unknown'];
 
-/** Nothing was done, or most of it failed. @param {Pick<RunFile, 'counts'>} run */
-function isFailing({ counts: { verified, failed, timedOut, abandoned } }) {
-  return failed + timedOut + abandoned >= MOST * (verified + failed + timedOut + abandoned);
+/** Nothing was done, or most of it failed. @param {Pick<RunFile, 'counts' | 'intervals'>} run */
+function isFailing(run) {
+  const { missed, ended } = endedIn(run);
+  return missed >= MOST * ended;
 }
 
 /** What comes next after a run: a search, or a repair in words; null: neither. @param {RunFile} run @returns {{find: true} | {repair: string} | null} */

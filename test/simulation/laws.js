@@ -226,9 +226,9 @@ const OF_RUNS = {
       yield `failed ${failed}, by name ${byName}`;
   },
 
-  *'a verdict names a cause that was there'({ behaviour, config }, { verdict, end }) {
+  *'a verdict names a cause that was there'({ behaviour, config, blocks }, { verdict, end }) {
     if (verdict === null || end === 'set_up_failed') return;
-    const possible = new Set(['unknown', ...behaviour.causes, ...causesOf(config)]);
+    const possible = new Set(['unknown', ...behaviour.causes, ...causesOf(config, blocks)]);
     if (!possible.has(verdict.name)) yield `${verdict.name}: ${verdict.evidence}`;
   },
 
@@ -364,14 +364,17 @@ function hasNull(value) {
   return typeof value === 'object' && Object.values(value).some(hasNull);
 }
 
-/** Verdicts that are true of a load on every chain. @param {Observed['config']} config */
-function causesOf({ load, wallets }) {
+/** Verdicts that are true of a load on every chain. @param {Observed['config']} config @param {Observed['blocks']} blocks */
+function causesOf({ load, wallets }, blocks) {
+  const { maxFeeWei } = wallets;
+  const tooDear = blocks.filter(({ baseFeeWei }) => maxFeeWei !== null && (baseFeeWei ?? 0n) > maxFeeWei).length;
   const isAsked = load.ratePerSecond !== null || load.gasPerSecond !== null || load.stages !== null;
   return [
     'concurrency-bound',
     ...(isAsked || load.thinkTimeMs > 0 || load.poolTarget !== null || load.maxBaseFeeWei !== null
       ? ['rate-bound']
       : []),
+    ...(tooDear > 0 && 3 * tooDear >= blocks.length ? ['fee-limit'] : []),
     ...(wallets.refillBelowWei === null && wallets.fundFrom !== null ? ['funds'] : []),
   ];
 }
