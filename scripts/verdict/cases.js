@@ -157,7 +157,7 @@ const losing =
     let [isOn, n] = [false, 0];
     const proxy = await use(
       startProxy(url, async (body) => {
-        const raw = /eth_sendRawTransaction","params":\["(0x[0-9a-f]+)"/.exec(body)?.[1];
+        const raw = body.includes('eth_sendRawTransaction') ? /"(0x[0-9a-fA-F]{100,})"/.exec(body)?.[1] : undefined;
         if (!isOn || raw === undefined || known.has(raw)) return null;
         known.add(raw);
         return (n += 1) % everyNth === 0 ? answerTo(body, `"${keccak256(raw)}"`) : null;
@@ -184,8 +184,8 @@ const baseFees = (gwei) => async (url, child) => {
 
 const MILLION_GWEI = '0x38d7ea4c68000';
 
-/** Payments on geth, whose lowest tip is raised after the first interval. @param {string} options @returns {Case['prepare']} */
-const leftOut =
+/** Payments on geth, whose lowest tip (which pool and miner share) is raised after the first interval. @param {string} options @returns {Case['prepare']} */
+const dearer =
   (options) =>
   async ({ use }) => {
     const flags = ['--http.api', 'eth,net,web3,txpool,debug,miner'];
@@ -349,6 +349,9 @@ const BY_VERDICT = {
     'closed loop, 20 wallets that rest for a second (--think-time)': embedded('-t 20 --think-time 1s -d 8s'),
   },
   refused: {
+    'closed loop, 20 payers, geth wants a higher tip from the first interval on': dearer(
+      `-t 20 --workload transfer --tip 1gwei -d 10s ${TROUBLED}`,
+    ),
     'closed loop, all transactions are underpriced': refusedLater('-t 40 -d 8s', () => 'transaction underpriced'),
     'closed loop, every nonce is refused': refusedLater('-t 40 -d 8s', () => 'nonce too distant'),
     'closed loop, the pool is full': refusedLater('-t 40 -d 8s', () => 'txpool is full'),
@@ -363,9 +366,9 @@ const BY_VERDICT = {
     ),
   },
   'fee-limit': {
-    'closed loop, two of three blocks have a base fee above --max-fee': changing(
+    'closed loop, three of five blocks have a base fee above --max-fee': changing(
       '-t 20 --max-fee 50gwei --warmup 3s --interval 1s -d 12s',
-      baseFees(['10', '90', '90']),
+      baseFees(['10', '10', '90', '90', '90']),
     ),
   },
   'no-blocks': {
@@ -380,8 +383,9 @@ const BY_VERDICT = {
     'closed loop, the node loses every second transaction': losing('-t 40 -d 10s', 2),
   },
   'left-out': {
-    'closed loop, 20 payers, geth wants a higher tip': leftOut(
-      `-t 20 --workload transfer --tip 1gwei -d 10s ${TROUBLED}`,
+    'closed loop, 20 payers, blocks of a chain that are empty': nullChain(
+      '-t 20 --workload transfer -d 8s --tx-timeout 6s --drain-timeout 2s',
+      { perBlock: 0 },
     ),
   },
   stopped: {

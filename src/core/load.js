@@ -387,7 +387,7 @@ export class Load {
     if (silence === null) return null;
     const less = (/** @type {number} */ ms) => {
       const spanUs = { fromUs: nowUs - 1000 * ms, toUs: nowUs };
-      return Math.max(0, ms - stoppedUs(this.#options.watch.stops, spanUs) / 1000);
+      return Math.max(0, ms - stoppedUs(this.#options.watch?.stops ?? [], spanUs) / 1000);
     };
     return { ...silence, silentMs: less(silence.silentMs), stillMs: less(silence.stillMs) };
   }
@@ -441,7 +441,14 @@ function seenIn({ stats, inFlight, blocks, silence }, generator, spanUs) {
   const { counts, failures, startUs, endUs } = stats;
   const { verified, failed, timedOut, abandoned } = counts;
   return {
-    ...{ verified, inFlight, generator, ended: failed + timedOut + abandoned, blocks: blocks.count },
+    ...{
+      verified,
+      inFlight,
+      generator,
+      ended: failed + timedOut + abandoned,
+      blocks: blocks.count,
+      aboveMaxFee: blocks.aboveMaxFee ?? 0,
+    },
     ...{ ms: (endUs - startUs) / 1000, spanMs: spanUs / 1000, stillMs: silence?.stillMs ?? 0 },
     isSilent: silence === null || silence.silentMs >= SILENT_MS,
     failures: timedOut > 0 ? { ...failures, timed_out: timedOut } : failures,

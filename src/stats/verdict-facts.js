@@ -13,8 +13,9 @@ export const RELEVANT = 0.01;
 export const PAUSED = 0.25;
 /** Share of --pool-target from which on the pool counts as kept. */
 const DEEP = 0.8;
-/** Share of the refusals, and of the operations that were not verified, from which on they are of one kind. */
+/** Share of the refusals from which on they are of one kind, and share of those in what was not verified. */
 const OF_A_KIND = 0.9;
+const OF_MISSED = 0.75;
 /** Polls for heads without an answer, as a share of all: below it what was seen of the chain is sound. */
 const FAILED_POLLS = 0.05;
 
@@ -342,7 +343,7 @@ function refusalOf({ generator: { refusals }, failureWords, window: { counts } }
   const sum = Object.values(all).reduce((total, one) => total + one.count, 0);
   const row = REFUSED[name];
   const count = ended + unaccepted;
-  if (row === undefined || most.count < OF_A_KIND * sum || count < OF_A_KIND * missed) return null;
+  if (row === undefined || most.count < OF_A_KIND * sum || count < OF_MISSED * missed) return null;
   return { ...row, count, said: most.words || (failureWords[row.code] ?? '') };
 }
 

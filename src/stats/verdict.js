@@ -412,7 +412,9 @@ export function nextOf(run) {
 /** @param {RunFile} run @returns {Verdict | null} null: nothing was due in the window, without a reason */
 export function judge(run) {
   if (run.window.durationMs === 0) return null;
-  if (run.window.counts.scheduled === 0) {
+  const { missed, ended } = endedIn(run);
+  // Where all that began before the window failed, that is why nothing was due in it.
+  if (run.window.counts.scheduled === 0 && (missed === 0 || missed < ended)) {
     const evidence = heldBack(run);
     return evidence === null ? null : { name: 'rate-bound', evidence };
   }
