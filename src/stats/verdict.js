@@ -130,7 +130,8 @@ const ROWS = Object.freeze([
       blocks.count === 0
         ? 'see why the chain makes no blocks, or give a longer --duration if it is as slow as that'
         : 'see why the chain made no blocks',
-    excluded: (f) => f.blockUs !== Infinity && f.stillMs < MOST * f.run.window.durationMs && 'blocks came steadily',
+    excluded: (f) =>
+      !isPlain(f.run) && f.blockUs !== Infinity && f.stillMs < MOST * f.run.window.durationMs && 'blocks came steadily',
   },
   {
     name: 'lost',
@@ -167,7 +168,7 @@ const ROWS = Object.freeze([
     (f) => f.isFull,
     (f) =>
       `${partOf(f.run.blocks.full ?? 0, f.run.blocks.count, 'block')} had no room for another transaction (${percent(f.fullness ?? 0)} of the gas limit was used)`,
-    (f) => f.fullness !== null && !f.isFull && 'blocks had room',
+    (f) => !isPlain(f.run) && f.fullness !== null && !f.isFull && 'blocks had room',
   ),
   // Most of the time users wait neither for the node nor for the generator.
   {
