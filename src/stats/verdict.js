@@ -135,9 +135,9 @@ const ROWS = Object.freeze([
   },
   {
     name: 'lost',
-    when: (f) => f.lost > 0 && f.lost >= FEW * f.run.counts.started && !f.isHeld && !f.wasAway,
+    when: (f) => f.lost > 0 && f.lost >= FEW * f.ended && !(f.p90Us <= 1.6 * f.blockUs) && !f.isHeld && !f.wasAway,
     evidence: (f) =>
-      `the node accepted ${counted(f.lost, 'transaction')} (${whole(f.run.counts.started)} operations) and did not know them later: they were sent again`,
+      `the node accepted ${counted(f.lost, 'transaction')} (${whole(f.ended)} operations of the window) and did not know them later: they were sent again`,
     advice: () => 'see how many transactions the pool of the node keeps, and for how long',
   },
   {

@@ -474,7 +474,7 @@ const CASES = {
     [
       'most of them',
       closedRun({ ...TWO_BLOCKS, generator: lostBy(9000) }),
-      /^the node accepted 9,000 transactions \(20,000 operations\) and did not know/,
+      /^the node accepted 9,000 transactions \(20,001 operations of the window\) and did not know/,
     ],
   ],
   'left-out': [
