@@ -1,6 +1,7 @@
 /** Runs in which exactly one thing limits, by the verdict that names it. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { HDNodeWallet } from 'ethers';
+import { fileURLToPath } from 'node:url';
+import { HDNodeWallet, keccak256 } from 'ethers';
 import { DEFAULT_HD_PATH, DEV_MNEMONIC } from '../../src/chain/keys.js';
 import { startAnvil } from '../bench/anvil.js';
 import { startNullChain } from '../bench/null-chain.js';
@@ -10,6 +11,7 @@ import {
   CHAIN_ID,
   answerTo,
   delayed,
+  errorTo,
   limitExceeded,
   plain,
   refusing,
@@ -128,6 +130,72 @@ function stopped(options) {
   return async () => ({ args: options.split(' '), during: (child) => stopAndGo(child, 12_000, 30, 270) });
 }
 
+/** Options of a run whose trouble begins in its warm-up. */
+const TROUBLED = '--warmup 3s --interval 1s --tx-timeout 4s --drain-timeout 3s';
+
+/** The null chain behind a proxy that refuses submissions from the first interval on. @param {string} options @param {(submissions: number) => string | null} wordsOf null: taken @returns {Case['prepare']} */
+const refusedLater =
+  (options, wordsOf) =>
+  async ({ use }) => {
+    const { url } = await use(startNullChain());
+    let isOn = false;
+    const proxy = await use(
+      startProxy(url, async (body, n) => {
+        const words = isOn && body.includes('eth_sendRawTransaction') ? wordsOf(n) : null;
+        return words === null ? null : errorTo(body, words);
+      }),
+    );
+    return { args: on(proxy.url, `${options} ${TROUBLED}`), during: async () => void (isOn = true) };
+  };
+
+/** The null chain behind a proxy that answers every so manieth submission with its hash, and drops it. @param {string} options @param {number} everyNth @returns {Case['prepare']} */
+const losing =
+  (options, everyNth) =>
+  async ({ use }) => {
+    const { url } = await use(startNullChain());
+    const known = new Set();
+    let [isOn, n] = [false, 0];
+    const proxy = await use(
+      startProxy(url, async (body) => {
+        const raw = body.includes('eth_sendRawTransaction') ? /"(0x[0-9a-fA-F]{100,})"/.exec(body)?.[1] : undefined;
+        if (!isOn || raw === undefined || known.has(raw)) return null;
+        known.add(raw);
+        return (n += 1) % everyNth === 0 ? answerTo(body, `"${keccak256(raw)}"`) : null;
+      }),
+    );
+    const args = on(proxy.url, `${options} --warmup 3s --interval 1s`);
+    return { args, during: async () => void (isOn = true) };
+  };
+
+/** Anvil with blocks of one second that change after the first interval. @param {string} options @param {(url: string, child: ChildProcess) => Promise<void>} change @returns {Case['prepare']} */
+const changing = (options, change) => async (tools) => {
+  const prepared = await anvil(options, { settings: SECOND })(tools);
+  return { ...prepared, during: (child) => change(prepared.args[1], child) };
+};
+
+/** Base fees of blocks in turn, until the run ends. @param {string[]} gwei @returns {(url: string, child: ChildProcess) => Promise<void>} */
+const baseFees = (gwei) => async (url, child) => {
+  for (let i = 0; child.exitCode === null; i += 1) {
+    const wei = BigInt(gwei[i % gwei.length]) * 10n ** 9n;
+    await call(url, 'anvil_setNextBlockBaseFeePerGas', [`0x${wei.toString(16)}`]).catch(() => {});
+    await sleep(1000);
+  }
+};
+
+const MILLION_GWEI = '0x38d7ea4c68000';
+
+/** Payments on geth, whose lowest tip (which pool and miner share) is raised after the first interval. @param {string} options @returns {Case['prepare']} */
+const dearer =
+  (options) =>
+  async ({ use }) => {
+    const flags = ['--http.api', 'eth,net,web3,txpool,debug,miner'];
+    const { url, funderKey } = await use(startGeth({ period: 1, flags }));
+    const during = async () => void (await call(url, 'miner_setGasPrice', [MILLION_GWEI]));
+    return { args: on(url, options), env: { STRESS_FUNDER_KEY: funderKey }, during };
+  };
+
+const REVERTING = fileURLToPath(new URL('reverting.mjs', import.meta.url));
+
 /** Cases by the verdict that names what limits, each with how it is constructed. @type {Record<string, Record<string, Case['prepare']>>} */
 const BY_VERDICT = {
   'concurrency-bound': {
@@ -155,6 +223,16 @@ const BY_VERDICT = {
     'open loop, 40/s asked of 10 wallets, 1 s blocks': anvil('-t 10 --rate 40 -d 8s', { settings: SECOND }),
     'open loop, 15/s asked of 10 wallets, 1 s blocks': anvil('-t 10 --rate 15 -d 8s', { settings: SECOND }),
     'open loop, 300/s asked of 20 wallets, null chain (100 ms blocks)': nullChain('-t 20 --rate 300 -d 6s'),
+    'closed loop, 20 wallets, one of four blocks has a base fee above --max-fee': changing(
+      '-t 20 --max-fee 50gwei --warmup 3s --interval 1s -d 12s',
+      baseFees(['10', '10', '10', '90']),
+    ),
+    'closed loop, 20 wallets, blocks of 4 s': anvil('-t 20 -d 22s', { settings: [['evm_setIntervalMining', [4]]] }),
+    'closed loop, 40 wallets, the node loses one of a hundred transactions': losing('-t 40 -d 10s', 100),
+    'closed loop, 20 wallets, one of a hundred transactions is reverted': anvil(
+      `-t 20 -d 8s --workload ${REVERTING} --set percent=1`,
+      { settings: SECOND },
+    ),
     'plain calls, 10 users, each answer takes 50 ms': calls('-t 10 -d 6s', () => async (body) => {
       await sleep(50);
       return answerTo(body, CHAIN_ID);
@@ -269,6 +347,56 @@ const BY_VERDICT = {
       plain(async (body) => answerTo(body, '"0x1"')),
     ),
     'closed loop, 20 wallets that rest for a second (--think-time)': embedded('-t 20 --think-time 1s -d 8s'),
+  },
+  refused: {
+    'closed loop, 20 payers, geth wants a higher tip from the first interval on': dearer(
+      `-t 20 --workload transfer --tip 1gwei -d 10s ${TROUBLED}`,
+    ),
+    'closed loop, all transactions are underpriced': refusedLater('-t 40 -d 8s', () => 'transaction underpriced'),
+    'closed loop, every nonce is refused': refusedLater('-t 40 -d 8s', () => 'nonce too distant'),
+    'closed loop, the pool is full': refusedLater('-t 40 -d 8s', () => 'txpool is full'),
+    'open loop, three of four transactions are underpriced': refusedLater('-t 100 --rate 50 -d 8s', (n) =>
+      n % 4 === 0 ? null : 'transaction underpriced',
+    ),
+  },
+  reverted: {
+    'closed loop, 54 % of the transactions are reverted': anvil(
+      `-t 20 -d 8s --workload ${REVERTING} --set percent=54`,
+      { settings: SECOND },
+    ),
+  },
+  'fee-limit': {
+    'closed loop, three of five blocks have a base fee above --max-fee': changing(
+      '-t 20 --max-fee 50gwei --warmup 3s --interval 1s -d 12s',
+      baseFees(['10', '10', '90', '90', '90']),
+    ),
+  },
+  'no-blocks': {
+    'closed loop, the chain stops in mid-run': changing(`-t 20 -d 10s ${TROUBLED}`, async (url) => {
+      await call(url, 'evm_setIntervalMining', [0]);
+    }),
+    'open loop, the chain stops in mid-run': changing(`-t 100 --rate 20 -d 10s ${TROUBLED}`, async (url) => {
+      await call(url, 'evm_setIntervalMining', [0]);
+    }),
+  },
+  lost: {
+    'closed loop, the node loses every second transaction': losing('-t 40 -d 10s', 2),
+  },
+  'left-out': {
+    'closed loop, 20 payers, blocks of a chain that are empty': nullChain(
+      '-t 20 --workload transfer -d 8s --tx-timeout 6s --drain-timeout 2s',
+      { perBlock: 0 },
+    ),
+  },
+  stopped: {
+    'closed loop, stress is stopped for 6 s': async () => ({
+      args: '-t 20 -d 12s --interval 1s'.split(' '),
+      during: (child) => stopAndGo(child, 1, 1, 6000),
+    }),
+    'open loop, stress is stopped for 6 s': async () => ({
+      args: '-t 40 --rate 20 -d 12s --interval 1s'.split(' '),
+      during: (child) => stopAndGo(child, 1, 1, 6000),
+    }),
   },
 };
 

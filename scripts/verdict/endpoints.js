@@ -78,11 +78,14 @@ export const refusing = (everyNth, refusal) => async (body, submissions) =>
 
 export const tooMany = { status: 429, headers: { 'retry-after': '1' }, text: 'too many requests' };
 
-/** @param {string} body @returns {Answer} */
-export const limitExceeded = (body) => {
+/** @param {string} body @param {string} message @param {number} [code] @returns {Answer} */
+export const errorTo = (body, message, code = -32000) => {
   const { status, text } = answerTo(body, 'null');
-  return { status, text: text.replace('"result":null', '"error":{"code":-32005,"message":"limit exceeded"}') };
+  return { status, text: text.replace('"result":null', `"error":${JSON.stringify({ code, message })}`) };
 };
+
+/** @param {string} body */
+export const limitExceeded = (body) => errorTo(body, 'limit exceeded', -32005);
 
 /** An endpoint that is no node. @param {(body: string) => Promise<Answer>} answer @returns {Hook} */
 export const plain = (answer) => async (body) =>

@@ -520,6 +520,8 @@ export type SeenBlock = Block & {
   skewMs: number | null;
   /** since the previous block was seen */
   gapMs: number;
+  /** its base fee was above --max-fee: it could take no transaction of this run */
+  isAboveMaxFee?: boolean;
 };
 
 export type Inclusion = {

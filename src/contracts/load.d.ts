@@ -307,7 +307,12 @@ export type MachineProbes = {
   self: () => Probe<SelfReading>;
   loop: () => Probe<LoopReading | null>;
   sockets: () => Probe<SocketsReading>;
+  /** absent: it is never stopped */
+  stops?: (options: Pick<Clock, 'nowUs'>) => Probe<Stopped[]>;
 };
+
+/** A time in which this process did not run. */
+export type Stopped = { fromUs: number; toUs: number };
 
 /** Starts a program that answers the requests of its host; data: plain data. */
 export type StartThread = (program: URL, data: unknown) => ThreadHost;

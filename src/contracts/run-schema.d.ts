@@ -501,6 +501,8 @@ export type BlockTotals = {
   transactions: number;
   /** Those that an operation waited for. */
   ours: number;
+  /** With --max-fee: blocks whose base fee was above it. */
+  aboveMaxFee?: number;
   gasUsed: number;
   /** Blocks in which all transactions are those of this run: their transactions, and the gas that these used. Absent in files of release 0.2.0. */
   own?: { transactions: number; gasUsed: number };
@@ -675,6 +677,8 @@ export type GeneratorFacts = {
     /** Operations whose transaction was left out by blocks that had room for it: they are replaced up to three times. */
     leftOut?: number;
   };
+  /** Times in which stress did not run and used no CPU: it was stopped (SIGSTOP), or its machine was suspended. */
+  stops?: Array<StopFacts>;
 };
 
 export type EndpointFacts = {
@@ -727,6 +731,8 @@ export type StormFacts = {
 
 /** How many transactions of the run the node keeps, learned from what it refused or lost. As many operations are kept in flight. */
 export type NodeLimitFacts = { perWallet?: number; pool?: number };
+
+export type StopFacts = { fromMs: number; toMs: number };
 
 export type AuditReport = {
   /** Whether for every wallet counter = start + verified + included late, nonce = start + our included transactions, nothing is pending, and everything could be checked. */
@@ -869,6 +875,13 @@ export type VerdictName =
   | 'rate-bound'
   | 'node-bound'
   | 'concurrency-bound'
+  | 'stopped'
+  | 'refused'
+  | 'reverted'
+  | 'fee-limit'
+  | 'no-blocks'
+  | 'lost'
+  | 'left-out'
   | 'unknown';
 
 export type ThresholdResult = {

@@ -162,9 +162,7 @@ export class ThreadEngine {
       clock,
       head: startBlock,
       headHash: startHash,
-      periodUs: about.periodUs,
-      headAtUs: about.headAtUs,
-      confirmations,
+      ...{ periodUs: about.periodUs, headAtUs: about.headAtUs, confirmations },
       onBlock: (block) => {
         fees.observe(block.baseFeeWei, block.excessBlobGas);
         budget?.observe(block);
@@ -218,7 +216,9 @@ export class ThreadEngine {
   /** @param {Block} block @param {bigint} gasLimit of one of our transactions */
   #seeBlock(block, gasLimit) {
     this.#limits?.observe(block, Number(gasLimit));
-    const seen = this.#describe(block, gasLimit);
+    const maxFeeWei = this.#options.chain?.fees.state().maxFeeWei ?? null;
+    const isAboveMaxFee = maxFeeWei !== null && (block.baseFeeWei ?? 0n) > maxFeeWei;
+    const seen = { ...this.#describe(block, gasLimit), isAboveMaxFee };
     this.#blocks = addBlocks(this.#blocks, totalsOfBlock(seen));
     this.#observers.block(seen);
     this.#options.onBlock(seen);

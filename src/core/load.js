@@ -1,5 +1,6 @@
 import { WARMUP_BLOCKS, MIN_WARMUP_MS } from './costs.js';
 import { EXIT, InternalError, UnavailableError } from '../errors.js';
+import { Standstill } from './standstill.js';
 import { endedOf } from '../stats/recorder.js';
 import { asJson } from '../stats/merge.js';
 import { noReorgs, reorgInWords } from '../stats/reorgs.js';
@@ -8,9 +9,9 @@ import { Throughput } from '../stats/throughput.js';
 
 /**
  * @import { ThreadStats } from '../contracts/chain.d.ts'
- * @import { Clock, Engine, EngineReport, LoadConfig, LoadPlan, MeasuredRate, Snapshot, Stop, RunContext } from '../contracts/load.d.ts'
+ * @import { Clock, Engine, EngineReport, LoadConfig, LoadPlan, MeasuredRate, Snapshot, Stop, Stopped, RunContext } from '../contracts/load.d.ts'
  * @import { Output, Totals } from '../contracts/output.d.ts'
- * @import { Counts, IntervalRow, Phase, Readings, RunFile } from '../contracts/run-file.d.ts'
+ * @import { Counts, GeneratorFacts, IntervalRow, Phase, Readings, RunFile } from '../contracts/run-file.d.ts'
  * @import { RunObservers } from '../observers/index.js'
  * @import { Ledger } from './ledger.js'
  * @import { Checkpoints, Watch } from './reports.js'
@@ -80,6 +81,7 @@ export class Load {
   /** The latest one with figures. @type {Known} */
   #latest;
   #counts = zeroCounts();
+  #standstill = new Standstill();
   /** CPU time of this process in the window. */
   #cpuUs = 0;
   /** Resolved when all rows so far are written. @type {Promise<void>} */
@@ -265,11 +267,22 @@ export class Load {
       traffic,
       untilUs: atUs,
       intervals: this.#log.rows,
-      generator: { cpuUs: this.#cpuUs, peakRssBytes: process.resourceUsage().maxRSS * 1024 },
+      generator: { cpuUs: this.#cpuUs, peakRssBytes: process.resourceUsage().maxRSS * 1024, ...this.#stops() },
       loadStartUs: Math.min(this.#plan.loadStartUs, atUs),
       // If interrupted in the warm-up, the window is empty and begins at the interruption.
       windowStartedAtMs: this.#options.timeOfDayMs(Math.min(this.#plan.startUs, window.endUs, atUs)),
     };
+  }
+
+  /** @returns {Pick<GeneratorFacts, 'stops'>} */
+  #stops() {
+    const { loadStartUs } = this.#plan;
+    const sinceMs = (/** @type {number} */ us) => (us - loadStartUs) / 1000;
+    // A load that does not begin has no watch.
+    const stops = (this.#options.watch?.stops ?? []).map(({ fromUs, toUs }) => {
+      return { fromMs: sinceMs(fromUs), toMs: sinceMs(toUs) };
+    });
+    return stops.length === 0 ? {} : { stops };
   }
 
   /** @param {number} nowUs @param {boolean} endsInterval @param {boolean} [hasFigures] */
@@ -342,12 +355,14 @@ export class Load {
   async #report(phase, nowUs) {
     const { stop, watch } = this.#options;
     try {
-      const { interval, traffic } = await this.#take(nowUs, true);
+      const { interval, traffic, generator } = await this.#take(nowUs, true);
       const report = /** @type {EngineReport} */ (interval);
-      const { loop, silence, reorgs, warnings } = report;
+      const { loop, reorgs, warnings } = report;
       // The row is written when all probes have responded, without delaying the next interval.
       const probes = watch.sample(loop, traffic.transport);
       probes.catch(() => {}); // thrown where the rows are awaited
+      const silence = this.#heard(report.silence, nowUs);
+      report.silence = silence;
       // Operations that have ended since the end of the interval do not count yet.
       const { started, verified } = /** @type {Stats} */ (this.#past).counts;
       this.#written = this.#written.then(async () => this.#addRow(phase, report, { started, verified }, await probes));
@@ -355,12 +370,26 @@ export class Load {
       for (const event of reorgs) watch.warnOf('reorg', reorgInWords(event));
       for (const [kind, words] of Object.entries(warnings)) watch.warnOnce(kind, words);
       const stillMs = silence?.stillMs ?? 0;
+      const why = this.#isStopped
+        ? null
+        : this.#standstill.add(seenIn(report, generator, this.#throughput.spanUs ?? 0));
+      if (why !== null) watch.warnOnce('still', why);
       if (stillMs > STILL_MS) watch.warnOnce('still', `no new block was seen for ${Math.round(stillMs / 1000)} s`);
       return silence;
     } catch (error) {
       stop.request('internal', EXIT.internal, /** @type {Error} */ (error));
       return null;
     }
+  }
+
+  /** Without the time in which stress itself was stopped. @param {EngineReport['silence']} silence @param {number} nowUs */
+  #heard(silence, nowUs) {
+    if (silence === null) return null;
+    const less = (/** @type {number} */ ms) => {
+      const spanUs = { fromUs: nowUs - 1000 * ms, toUs: nowUs };
+      return Math.max(0, ms - stoppedUs(this.#options.watch?.stops ?? [], spanUs) / 1000);
+    };
+    return { ...silence, silentMs: less(silence.silentMs), stillMs: less(silence.stillMs) };
   }
 
   /** @param {Phase} phase @param {EngineReport} report @param {Pick<Counts, 'started' | 'verified'>} totals until its end @param {Readings} probes */
@@ -398,6 +427,32 @@ function nothingKnown(atUs) {
 function withoutRate(row) {
   row.tps = null;
   delete row.perSecond;
+}
+
+/** @param {Stopped[]} stops @param {Stopped} span */
+function stoppedUs(stops, span) {
+  const within = (/** @type {Stopped} */ { fromUs, toUs }) =>
+    Math.max(0, Math.min(toUs, span.toUs) - Math.max(fromUs, span.fromUs));
+  return stops.reduce((sum, stop) => sum + within(stop), 0);
+}
+
+/** @param {EngineReport} report @param {Snapshot['generator']} generator @param {number} spanUs */
+function seenIn({ stats, inFlight, blocks, silence }, generator, spanUs) {
+  const { counts, failures, startUs, endUs } = stats;
+  const { verified, failed, timedOut, abandoned } = counts;
+  return {
+    ...{
+      verified,
+      inFlight,
+      generator,
+      ended: failed + timedOut + abandoned,
+      blocks: blocks.count,
+      aboveMaxFee: blocks.aboveMaxFee ?? 0,
+    },
+    ...{ ms: (endUs - startUs) / 1000, spanMs: spanUs / 1000, stillMs: silence?.stillMs ?? 0 },
+    isSilent: silence === null || silence.silentMs >= SILENT_MS,
+    failures: timedOut > 0 ? { ...failures, timed_out: timedOut } : failures,
+  };
 }
 
 /** Of the window so far. @param {IntervalRow[]} rows @param {number} untilMs */

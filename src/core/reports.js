@@ -5,7 +5,7 @@ import { socketWarnings } from '../stats/figures.js';
 
 /**
  * @import { Rpc, TransportStats } from '../contracts/chain.d.ts'
- * @import { Clock, MachineProbes, Stop } from '../contracts/load.d.ts'
+ * @import { Clock, MachineProbes, Stop, Stopped } from '../contracts/load.d.ts'
  * @import { Output } from '../contracts/output.d.ts'
  * @import { LoopReading, Readings, RunFile } from '../contracts/run-file.d.ts'
  * @import { Probe as IndexProbe } from '../probes/index.js'
@@ -122,7 +122,7 @@ export class Checkpoints {
  * @property {{pid: number | null, metrics: URL | null, series: string[] | null, insecure: boolean}} node what is asked for
  * @property {Rpc | null} rpc null: plain calls
  * @property {Clock} clock
- * @property {Pick<MachineProbes, 'self' | 'sockets'>} probes
+ * @property {Pick<MachineProbes, 'self' | 'sockets' | 'stops'>} probes
  * @property {(words: string) => void} warn called a few times per kind
  */
 
@@ -134,6 +134,9 @@ const REQUESTED = Object.freeze(['node', 'metrics']);
 
 export class Watch {
   #self;
+  #stops;
+  /** Since the load began. @type {Stopped[]} */
+  stops = [];
   #transport = { requests: 0, connectionsOpened: 0 };
   #connections = createConnectionsProbe({ stats: () => this.#transport });
   /** @type {Record<string, Probe>} */
@@ -153,6 +156,7 @@ export class Watch {
     this.#clock = clock;
     this.#warn = warn;
     this.#self = machine.self();
+    this.#stops = machine.stops?.(clock);
     this.#others = { sockets: machine.sockets() };
     if (rpc === null) this.#missing.pool = 'plain calls send no transactions';
     else this.#others.pool = createPoolProbe({ rpc });
@@ -165,6 +169,7 @@ export class Watch {
   /** Discards what happened before. */
   begin() {
     this.#self.sample();
+    this.#stops?.sample();
     this.#connections.sample();
     // Its CPU time would contain that of the set-up; a failure is told with the first row.
     void Promise.resolve(this.#others.node?.sample()).catch(() => {});
@@ -179,6 +184,7 @@ export class Watch {
     this.#transport = transport;
     // Read at once; other probes take longer.
     const self = this.#self.sample();
+    this.stops = [...this.stops, ...(this.#stops?.sample() ?? [])].slice(0, MAX_STOPS);
     const connections = this.#connections.sample();
     /** @type {Record<string, any>} */
     const readings = { sockets: null, pool: null, node: null, metrics: null };
@@ -223,9 +229,12 @@ export class Watch {
   }
 
   close() {
+    this.#stops?.close?.();
     for (const probe of Object.values(this.#others)) probe.close?.();
   }
 }
 
 /** Keeps the log of long runs short. */
 const MAX_OF_A_KIND = 5;
+/** Keeps run files small. */
+const MAX_STOPS = 20;

@@ -4,8 +4,9 @@ import { LISTED_COUNTS, censoredOf, figureOf, shownFigure, socketWarnings } from
 import { cutShort, shortWindow } from '../stats/growth.js';
 import { isPlain } from '../stats/sample.js';
 import { isUnknown } from '../stats/unknown.js';
-import { LIMIT_WORDS } from '../stats/verdict.js';
-import { byCode, count, counted, digits, partOf, quantity, seconds, shellWord } from '../text.js';
+import { endedIn, stoppedMs } from '../stats/verdict-facts.js';
+import { LIMIT_WORDS, nextOf } from '../stats/verdict.js';
+import { byCode, count, counted, digits, partOf, percent, quantity, seconds, shellWord } from '../text.js';
 import { amount, boundedMs } from './format.js';
 import { auditWord } from './run-tables.js';
 import { tableOf } from './table.js';
@@ -103,6 +104,7 @@ export function conditionsTable(run) {
     ['gas', gasText(run)],
     ['fees', feesText(run)],
     ...outages(run),
+    ['stopped', stoppedText(run)],
     ['stall', stallText(run)],
     ['refused', refusedText(run)],
     ['node keeps', nodeLimitsText(run)],
@@ -215,13 +217,23 @@ function outages({ generator: { outages: all = [] } }) {
   return labelled('outage', lines);
 }
 
+/** @param {RunFile} run */
+function stoppedText({ generator: { stops = [] } }) {
+  const times = stops.map(
+    ({ fromMs, toMs }) => `for ${seconds(toMs - fromMs)}, from ${seconds(fromMs)} after the start of the load`,
+  );
+  return times.length > 0 && `stress did not run ${times.slice(0, LISTED_OUTAGES).join('; ')}`;
+}
+
 /** A stall is longer than STALL_MS and than STALL block intervals. */
 const STALL_MS = 2000;
 const STALL = 5;
 
 /** @param {RunFile} run */
-function stallText({ blocks, window }) {
-  const gapMs = blocks.gapMaxMs ?? 0;
+function stallText(run) {
+  const { blocks, window } = run;
+  // While stress was stopped it saw none.
+  const gapMs = (blocks.gapMaxMs ?? 0) - stoppedMs(run, { startMs: 0, endMs: Infinity });
   const usualMs = blockIntervalMs(blocks, window.durationMs);
   const isStall = blocks.count > 1 && gapMs >= Math.max(STALL_MS, STALL * usualMs);
   return isStall && `no new block was seen for ${seconds(gapMs)}; ${seconds(usualMs)} is usual`;
@@ -296,23 +308,30 @@ export function speedText(run) {
   return tps === null ? 'nothing was measured' : `${digits(tps)} ${what} per second${p99}`;
 }
 
-/** Verdicts after which a search for the limit of the node is the next step. */
-const BELOW_LIMIT = ['concurrency-bound', 'rate-bound', 'unknown'];
-
 /** The last lines on the terminal: the answer, and the command to try next. @param {RunFile} run @returns {Table} */
 export function answerTable(run) {
   const { verdict } = run;
   const audit = auditResult(run)?.replace('_', ' ') ?? null;
   const limit = verdict === null ? null : (LIMIT_WORDS[verdict.name] ?? verdict.name);
-  const words = [speedText(run), limit, audit && `audit ${audit}`].filter((part) => part !== null);
+  const words = [speedText(run), failedText(run), limit, audit && `audit ${audit}`].filter((part) => part !== null);
   const [why, ...commands] = nextStep(run);
   const next = why === undefined ? [] : [['next', why]];
   return tableOf('answer', 'Answer', [], [['result', words.join('; ')], ...next], commands);
 }
 
+/** Share of the operations from which on the result says how many failed. */
+const SAID = 0.01;
+
+/** @param {RunFile} run */
+function failedText(run) {
+  const { missed, ended } = endedIn(run);
+  const share = missed / Math.max(1, ended);
+  return share < SAID ? null : `${percent(share)} FAILED`;
+}
+
 /** Why, and the command; empty without one. @param {RunFile} run @returns {string[]} */
 function nextStep(run) {
-  const { config, environment, instance, merged, end, verdict } = run;
+  const { config, environment, instance, merged, end } = run;
   const { instances = null, runId = null } = instance ?? {};
   if (instances !== null && instances > 1) {
     // Without --results the run files have names of their own, or are in the logs.
@@ -324,8 +343,10 @@ function nextStep(run) {
   const isWrong = (run.failures.answers_differ ?? 0) > 0;
   const { findCommand } = environment;
   // Run files of earlier versions have no command.
-  if (findCommand === undefined || merged || end !== 'duration' || isWrong) return [];
-  if (!BELOW_LIMIT.includes(verdict?.name ?? '')) return [];
+  const next = nextOf(run);
+  if (next === null || merged || isWrong) return [];
+  if ('repair' in next) return [next.repair];
+  if (findCommand === undefined || end !== 'duration') return [];
   const { command, without, variables } = findCommand;
   const why = [
     'find the highest rate',

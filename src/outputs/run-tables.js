@@ -195,12 +195,12 @@ function namesTable(run) {
   const rows = groups.map(([name, { counts, windowVerified, gas, latency, censored }]) => {
     const perSecond = spreadPerSecond(run, windowVerified);
     return [
-      ...[name, count(endedOf({ counts })), digits(perSecond), count(counts.failed)],
+      ...[name, count(endedOf({ counts })), digits(perSecond), count(counts.failed), count(counts.timedOut)],
       ...(isGasKnown ? [count(gas && gas.operations > 0 ? gas.used / gas.operations : null)] : []),
       ...boundedMs(latency, censored, ['avg', 'p50', 'p90', 'p95', 'p99', 'max']),
     ];
   });
-  const counted = ['', 'count', 'per second', 'failed', ...(isGasKnown ? ['gas'] : [])];
+  const counted = ['', 'count', 'per second', 'failed', 'timed out', ...(isGasKnown ? ['gas'] : [])];
   return tableOf('by-name', 'By name', [...counted, 'avg ms', 'p50', 'p90', 'p95', 'p99', 'max'], rows);
 }
 

@@ -3,7 +3,7 @@ import { POOL_STATUS, ask } from '../chain/answers.js';
 import { RpcError } from '../errors.js';
 import { createMetricsProbe } from './node-metrics.js';
 import { createNodeProbe } from './node.js';
-import { createLoopProbe, createSelfProbe } from './process.js';
+import { createLoopProbe, createSelfProbe, createStopProbe } from './process.js';
 
 /**
  * The table of probes, which observe the generator and the node beside the load. Creating a probe never fails; sample()
@@ -83,6 +83,7 @@ export function createSocketsProbe({ proc = '/proc' } = {}) {
 export const probes = Object.freeze({
   self: createSelfProbe,
   loop: createLoopProbe,
+  stops: createStopProbe,
   connections: createConnectionsProbe,
   sockets: createSocketsProbe,
   pool: createPoolProbe,

@@ -4,6 +4,7 @@ import { PerformanceObserver, createHistogram, performance } from 'node:perf_hoo
 /**
  * Probes of this process: its CPU time and memory, and the event loop of the thread that creates the probe.
  *
+ * @import { Stopped } from '../contracts/load.d.ts'
  * @import { LoopReading, SelfReading } from '../contracts/run-file.d.ts'
  */
 
@@ -74,6 +75,47 @@ export function createLoopProbe() {
       observer.disconnect();
     },
   };
+}
+
+/** Shortest time that counts as a stop. */
+const STOP_MS = 1000;
+const LOOK_MS = 100;
+/** A loop that is blocked by its own work uses a core, and one without a CPU waits for it: both are late, and were not stopped. */
+const STOP_CPU = 0.25;
+const STOP_WAIT = 0.25;
+
+/**
+ * Finds the times in which this process did not run: the clock goes on, and the process neither uses a CPU nor waits for one.
+ * @param {{nowUs: () => number, used?: () => {cpuUs: number, waitedUs: number}}} options nowUs: monotonic; used: since the start
+ */
+export function createStopProbe({ nowUs, used = usedUs }) {
+  /** @type {Stopped[]} */
+  let stops = [];
+  const read = () => ({ atUs: nowUs(), ...used() });
+  let last = read();
+  const look = () => {
+    const now = read();
+    const gapUs = now.atUs - last.atUs;
+    const isIdle = now.cpuUs - last.cpuUs < STOP_CPU * gapUs && now.waitedUs - last.waitedUs < STOP_WAIT * gapUs;
+    if (gapUs >= 1000 * STOP_MS && isIdle) stops.push({ fromUs: last.atUs, toUs: now.atUs });
+    last = now;
+  };
+  const timer = setInterval(look, LOOK_MS).unref();
+  return {
+    /** @returns {Stopped[]} since the last call */
+    sample: () => {
+      look();
+      const found = stops;
+      stops = [];
+      return found;
+    },
+    close: () => clearInterval(timer),
+  };
+}
+
+function usedUs() {
+  const { user, system } = process.cpuUsage();
+  return { cpuUs: user + system, waitedUs: scheduleUs()?.waitedUs ?? 0 };
 }
 
 /** CPU and wait time of this thread since its start; null on systems without them. @returns {{cpuUs: number, waitedUs: number} | null} */

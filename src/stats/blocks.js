@@ -14,7 +14,17 @@ export function noBlocks() {
 }
 
 /** @param {SeenBlock} block @returns {BlockTotals} */
-export function totalsOfBlock({ number, transactions, ours, gasUsed, gasLimit, ownGasLimit = 0, skewMs, gapMs }) {
+export function totalsOfBlock({
+  number,
+  transactions,
+  ours,
+  gasUsed,
+  gasLimit,
+  ownGasLimit = 0,
+  skewMs,
+  gapMs,
+  isAboveMaxFee,
+}) {
   // Nodes reserve a transaction's gas limit. Those of others are not known: they may be twice the gas used, but a block that
   // is half empty proves nothing.
   const areLimitsKnown = ours === transactions && ownGasLimit > 0;
@@ -30,6 +40,7 @@ export function totalsOfBlock({ number, transactions, ours, gasUsed, gasLimit, o
     lastNumber: number,
     transactions,
     ours,
+    aboveMaxFee: isAboveMaxFee === true ? 1 : 0,
     gasUsed,
     own: ours === transactions ? { transactions, gasUsed } : { transactions: 0, gasUsed: 0 },
     gasLimit,

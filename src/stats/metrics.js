@@ -38,7 +38,13 @@ import { TOUCHED } from './reorgs.js';
 export const MAX_GROUPS = 64;
 
 /** Lists of the run file are bounded. */
-const LISTED = Object.freeze({ reorgs: 100, endpointEvents: 200, audit: 100, resolutions: 1000 });
+const LISTED = Object.freeze({
+  reorgs: 100,
+  endpointEvents: 200,
+  audit: 100,
+  resolutions: 1000,
+  stops: 20,
+});
 
 /** A count of a later version adds up as well. @type {Rule} */
 export const COUNTED = {
@@ -63,6 +69,7 @@ export const BLOCKS = {
     firstNumber: first,
     lastNumber: onPage(latestOrFirst, 'stress_block_number', 'Number of the last block'),
     ours: onPage(sum, ...ofSenders('true')),
+    aboveMaxFee: sum,
     transactions: onPage(sum, ...ofSenders('false'), ({ transactions, ours }) => transactions - ours),
     gasUsed: onPage(sum, 'stress_block_gas_used_total', 'Gas used by these blocks', {}, (blocks) =>
       statesGas(blocks) ? blocks.gasUsed : null,
@@ -303,6 +310,7 @@ export const GENERATOR = {
     resubmissions: COUNTERS,
     refusals: { each: { members: { count: sum, words: first } } },
     nodeLimits: { members: { perWallet: min, pool: sum } },
+    stops: listed(LISTED.stops),
     pauses: COUNTERS,
     storm: COUNTERS,
     rpcCalls: COUNTERS,

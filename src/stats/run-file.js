@@ -51,7 +51,7 @@ const DEFINITIONS = Object.freeze({
   skew: 'Time of day when a block was first read, less its timestamp, which has whole seconds. It is in no latency.',
   cpuUsPerVerified: 'CPU time of this process over the window, divided by the operations verified in the window.',
   verdict:
-    'What limited the run: endpoint-down (no answer), funds (wallets without), port-bound (no local ports left), endpoint-limited (429, Retry-After), generator-bound (this process), rate-bound (less was asked for than can be done), node-bound (full blocks, a busy node, transactions or latency that pile up), concurrency-bound (all that the wallets could ask for was done); unknown where no explanation excludes the others.',
+    'What limited the run: stopped (stress itself), endpoint-down (no answer), funds (wallets without), port-bound (no local ports left), endpoint-limited (429, Retry-After), refused (by the node), reverted, fee-limit (--max-fee), no-blocks, lost (by the node), left-out (of blocks), generator-bound (this process), rate-bound (less was asked for than can be done), node-bound (full blocks, a busy node, transactions or latency that pile up), concurrency-bound (all that the wallets could ask for was done); unknown where no explanation excludes the others.',
   audit:
     'Exact when for every wallet the effects of its operations (its counter, or its transactions that were not reverted) = start + verified + included late - reorged out, nonce = start + our included transactions, nothing is pending, and what else the workload has to compare agrees, all read at one block. Not exact when something is proven to disagree; incomplete when nothing is, but not everything could be checked.',
 });

@@ -1,32 +1,47 @@
-import { backlog, verifiedWhileDue } from './growth.js';
-import { Distribution } from './histogram.js';
+import { verifiedWhileDue } from './growth.js';
 import { blockIntervalMs } from './blocks.js';
-import { STAGES, fullnessOf, shownFigure } from './figures.js';
+import { STAGES } from './figures.js';
 import { isPlain } from './sample.js';
 import { byCode, count as whole, counted, digits, milliseconds, partOf, percent, seconds, tenths } from '../text.js';
+import { PAUSED, RELEVANT, endedIn, factsOf, heldBack, outagesOf, sumUs } from './verdict-facts.js';
 
-/** @import { RunFile, Verdict, VerdictName } from '../contracts/run-file.d.ts' */
+/**
+ * @import { RunFile, Verdict, VerdictName } from '../contracts/run-file.d.ts'
+ * @import { Facts } from './verdict-facts.js'
+ */
 
 /**
  * The verdict: what, if there were more of it, would raise the throughput? Every figure in it is in the run file. Without
  * evidence that excludes the other explanations it is `unknown`.
  *
- * @typedef {{name: VerdictName, when: (facts: Facts) => boolean, evidence: (facts: Facts) => string, advice?: (facts: Facts) => string}} Row
- *   advice: what would do more, or tell more
+ * @typedef {object} Row
+ * @property {VerdictName} name
+ * @property {(facts: Facts) => boolean} when
+ * @property {(facts: Facts) => string} evidence
+ * @property {(facts: Facts) => string} [advice] what would do more, or tell more
+ * @property {(facts: Facts) => string | false} [excluded] what `unknown` says of it: why it is not the limit; false: it may be
  */
 
-/** Share of the operations below which a failure does not count as a limit. */
-const RELEVANT = 0.01;
+/** Share of the window's operations, of its time or of its blocks from which on a trouble is what limits. */
+const MOST = 0.5;
+/** Share of the window in which stress was stopped from which on no figure tells of the node. */
+const STOPPED = 0.05;
+/** A gap this many times longer than usual is no pace of the chain. */
+const STILL = 5;
+/** With fewer blocks their pace is not known. */
+const PACED = 3;
+/** Blocks without a transaction of the run that show that it was left out. */
+const SKIPPED = 5;
+/** Share of the operations that wait from which on all of them do. */
+const ALL = 0.9;
 /** Share of the wallets, or of their time, below which a lack of funds does not count as the limit. */
 const FEW = 0.25;
-/** Share of the time that users paused after unanswered calls. */
-const PAUSED = 0.25;
-/** Share of the time without a CPU from which on it is mentioned. */
+/** Share of the time without a CPU from which on it is mentioned; on a shared machine a tenth is usual. */
 const NOTED = 0.1;
+/** Share of the time without a CPU from which on the advice is a CPU. */
+const CPU_SHORT = 0.25;
 /** More operations in flight than Little's law says, because arrivals and blocks are not even. */
 const MARGIN = 1.2;
-/** Share of --pool-target from which on the pool counts as kept. */
-const DEEP = 0.8;
 /** Share of the cores for generator and node from which on more operations at once would wait for a CPU. */
 const BUSY_MACHINE = 0.8;
 /** Share of a core from which on the node may be the limit. */
@@ -34,11 +49,20 @@ const BUSY_NODE = 0.9;
 
 /** Tested in order: the first row whose condition holds is the verdict. @type {readonly Row[]} */
 const ROWS = Object.freeze([
+  // What stress did not see is in all other figures.
+  {
+    name: 'stopped',
+    when: (f) => f.stoppedMs >= STOPPED * f.run.window.durationMs,
+    evidence: (f) =>
+      `stress did not run for ${seconds(f.stoppedMs)} of ${seconds(f.run.window.durationMs)}, and used no CPU: it was stopped (SIGSTOP), or its machine was suspended`,
+    advice: () => 'run again without the stop',
+  },
   // Without answers, funds or ports nothing else was tried: these four exclude all others.
   {
     name: 'endpoint-down',
     when: (f) => f.down !== null && (f.isUnanswered || f.waitShare < 0.5),
     evidence: (f) => `${f.down}`,
+    excluded: (f) => !f.wasAway && 'the endpoint answered throughout',
   },
   {
     name: 'funds',
@@ -69,6 +93,62 @@ const ROWS = Object.freeze([
     when: (f) => f.limitAnswers > 0 && f.limitedShare >= 0.25,
     evidence: (f) =>
       `${percent(f.limitedShare)} of ${isPlain(f.run) ? 'the time of all users' : 'the latency'} is waiting after ${whole(f.limitAnswers)} rate limits of the endpoint (HTTP 429, Retry-After, or an error that says so)`,
+    excluded: (f) => f.limitAnswers === 0 && 'no rate limits',
+  },
+  // A pool that is full behind full blocks is the node's limit. Fees, nonces and reverts do not depend on the load.
+  {
+    name: 'refused',
+    when: (f) =>
+      f.refusal !== null && f.refusal.count >= MOST * f.ended && !f.isFull && f.aboveMaxFee < MOST * f.run.blocks.count,
+    evidence: ({ refusal, ended }) =>
+      `${partOf(refusal?.count ?? 0, ended, 'operation')} were refused, because ${refusal?.words}${refusal?.said ? ` ("${refusal.said}")` : ''}`,
+    advice: ({ refusal }) => `${refusal?.advice}`,
+    excluded: (f) => !isPlain(f.run) && f.missed < RELEVANT * f.ended && 'no refusals',
+  },
+  {
+    name: 'reverted',
+    when: (f) => f.reverted >= MOST * f.ended && f.reverted > 0 && !f.isFull,
+    evidence: (f) =>
+      `${partOf(f.reverted, f.ended, 'operation')} were reverted${f.run.failureWords.reverted ? ` ("${f.run.failureWords.reverted}")` : ''}`,
+    advice: () => 'correct what the workload sends: a reverted operation uses gas, and counts as failed',
+  },
+  // Blocks take no transaction whose fee is below their base fee: full blocks are only why the base fee rose.
+  {
+    name: 'fee-limit',
+    when: (f) => f.aboveMaxFee > 0 && f.aboveMaxFee >= MOST * f.run.blocks.count && !f.isHeld && f.heldBack === null,
+    evidence: (f) =>
+      `${partOf(f.aboveMaxFee, f.run.blocks.count, 'block')} had a base fee above --max-fee, and could take no transaction of this run`,
+    advice: () => 'give a higher --max-fee',
+  },
+  // From here to the rates: transactions that the node took, while it answered.
+  {
+    name: 'no-blocks',
+    when: (f) => isStill(f) && !f.isHeld && f.heldBack === null && f.restShare <= 0.5,
+    evidence: (f) =>
+      `no new block was seen for ${seconds(f.stillMs)} of ${seconds(f.run.window.durationMs)}, and the node answered`,
+    advice: ({ run: { blocks } }) =>
+      blocks.count === 0
+        ? 'see why the chain makes no blocks, or give a longer --duration if it is as slow as that'
+        : 'see why the chain made no blocks',
+    excluded: (f) =>
+      !isPlain(f.run) && f.blockUs !== Infinity && f.stillMs < MOST * f.run.window.durationMs && 'blocks came steadily',
+  },
+  {
+    name: 'lost',
+    when: (f) => f.lost > 0 && f.lost >= FEW * f.ended && !(f.p90Us <= 1.6 * f.blockUs) && !f.isHeld && !f.wasAway,
+    evidence: (f) =>
+      `the node accepted ${counted(f.lost, 'transaction')} (${whole(f.ended)} operations of the window) and did not know them later: they were sent again`,
+    advice: () => 'see how many transactions the pool of the node keeps, and for how long',
+  },
+  {
+    name: 'left-out',
+    when: (f) => isLeftOut(f) && !f.isHeld && !f.wasAway && !f.isFull,
+    evidence: (f) =>
+      f.leftOut > 0
+        ? `blocks left out ${partOf(f.leftOut, f.run.counts.started, 'operation')}, although they had room`
+        : `${counted(f.run.blocks.count, 'block')} had no transaction of this run, while ${counted(f.waiting, 'operation')} that the node had accepted waited${f.fullness === null ? '' : `; blocks were ${percent(f.fullness)} full`}`,
+    advice: () =>
+      'give a higher --tip (or --gas-price); or see which senders and kinds of transactions the chain takes',
   },
   {
     name: 'rate-bound',
@@ -88,6 +168,7 @@ const ROWS = Object.freeze([
     (f) => f.isFull,
     (f) =>
       `${partOf(f.run.blocks.full ?? 0, f.run.blocks.count, 'block')} had no room for another transaction (${percent(f.fullness ?? 0)} of the gas limit was used)`,
+    (f) => !isPlain(f.run) && f.fullness !== null && !f.isFull && 'blocks had room',
   ),
   // Most of the time users wait neither for the node nor for the generator.
   {
@@ -95,6 +176,21 @@ const ROWS = Object.freeze([
     when: (f) => f.restShare > 0.5 && f.pausedShare <= PAUSED && !f.isSaturated,
     evidence: (f) => `users rested ${percent(f.restShare)} of the time (--think-time)`,
     advice: () => 'try more users to find the limit of the node',
+  },
+  // More in flight would be refused, with the same wallets or at all.
+  {
+    name: 'refused',
+    when: (f) => f.senderLimits >= FEW * f.wallets && f.inFlight > 1,
+    evidence: (f) =>
+      `${counted(f.senderLimits, 'submission')} met the node's limit of transactions of one sender, with ${whole(f.inFlight)} in flight each`,
+    advice: () => 'give more wallets (-t) instead of --in-flight; Besu: --tx-pool-limit-by-account-percentage',
+  },
+  {
+    name: 'refused',
+    when: (f) => f.poolSize !== null && f.poolSize < f.slots,
+    evidence: (f) =>
+      `the pool of the node keeps about ${counted(f.poolSize ?? 0, 'transaction')}, of ${whole(f.slots)} in flight`,
+    advice: () => 'give the node a larger pool (geth: --txpool.globalslots), or fewer wallets',
   },
   // The next block took each operation: no queue in the node, and what the generator waited was within the block.
   concurrency(
@@ -111,6 +207,7 @@ const ROWS = Object.freeze([
   generator(
     (f) => f.isSaturated,
     (f) => `${f.loop} was busy ${percent(f.utilization ?? 0)} of the time`,
+    (f) => f.utilization !== null && !f.isSaturated && f.waitShare < FEW && 'the generator had time',
   ),
   // At most half of the latency is left for the node.
   generator(
@@ -163,37 +260,69 @@ const ROWS = Object.freeze([
   {
     name: 'unknown',
     when: () => true,
-    evidence: (f) => seen(f).join(', '),
-    advice: (f) => `to find the limit, ${unknownAdvice(f)}`,
+    evidence: (f) => [seen(f).join(', '), ...excludedOf(f)].join('; '),
+    advice: unknownAdvice,
   },
 ]);
 
-/** @param {Row['when']} when @param {Row['evidence']} words @returns {Row} */
-function node(when, words) {
+/** @param {Facts} facts @returns {string[]} */
+function excludedOf(facts) {
+  const words = ROWS.flatMap(({ excluded }) => excluded?.(facts) || []);
+  return words.length === 0 ? [] : [`excluded: ${words.join(', ')}`];
+}
+
+/** @param {Facts} facts */
+function isStill({ run: { blocks, window }, stillMs, isChainSeen, wasAway }) {
+  if (!isChainSeen || wasAway || stillMs < MOST * window.durationMs) return false;
+  if (blocks.count === 0) return window.counts.verified === 0;
+  return blocks.count >= PACED && stillMs >= STILL * blockIntervalMs(blocks, window.durationMs);
+}
+
+/** By blocks one after another, or by none at all of those that came. @param {Facts} facts */
+function isLeftOut({ run: { blocks, counts, window }, leftOut, missed, ended, waiting, isChainSeen }) {
+  if (leftOut > 0) return leftOut >= MOST * counts.started;
+  const { accepted, started, verified } = window.counts;
+  return (
+    isChainSeen &&
+    blocks.count >= SKIPPED &&
+    blocks.ours === 0 &&
+    verified === 0 &&
+    waiting > 0 &&
+    waiting >= ALL * missed &&
+    missed >= ALL * ended &&
+    (accepted ?? 0) >= MOST * started
+  );
+}
+
+/** @param {Row['when']} when @param {Row['evidence']} words @param {Row['excluded']} [excluded] @returns {Row} */
+function node(when, words, excluded) {
   // Operations that ended in the drain do not count.
   const inWindow = (/** @type {Facts} */ { asked, run }) => {
     const verified = verifiedWhileDue(run);
     return verified === null ? '' : `; ${digits(verified)} of ${digits(asked)} per second were verified in the window`;
   };
-  return { name: 'node-bound', when, evidence: (f) => `${words(f)}${f.asked === null ? '' : inWindow(f)}` };
+  return { name: 'node-bound', when, evidence: (f) => `${words(f)}${f.asked === null ? '' : inWindow(f)}`, excluded };
 }
 
 /** @param {Facts} facts */
 function unknownAdvice(facts) {
   const { asked, cores, noun, isDropping, wasAway } = facts;
+  const find = 'to find the limit, ';
   // Whatever it was while the endpoint answered, the outage is in all figures.
-  if (wasAway) return 'run again without the outage';
+  if (wasAway) return `${find}run again without the outage`;
+  // What fails has no limit: the load does not matter.
+  if (isFailing(facts.run)) return REPAIRS.unknown;
   // More operations at once would wait for the same CPU.
-  if (isCpuShort(facts)) return ownCpu(facts);
+  if (isCpuShort(facts)) return `${find}${ownCpu(facts)}`;
   const needed = isDropping ? `${moreAtOnce(facts)} at this latency` : null;
   const load =
     asked === null ? `try twice the ${noun} (-t)` : [needed, 'try a lower rate'].filter(Boolean).join('; or ');
-  return `${load}${cores === null ? ', or give the process of the node (--node-pid)' : ''}`;
+  return `${find}${load}${cores === null ? ', or give the process of the node (--node-pid)' : ''}`;
 }
 
 /** @param {Facts} facts */
 function isCpuShort({ waitedShare }) {
-  return waitedShare >= NOTED;
+  return waitedShare >= CPU_SHORT;
 }
 
 /** @param {Facts} facts */
@@ -201,13 +330,13 @@ function ownCpu({ isLocal }) {
   return `give the generator a CPU of its own: stop other programs${isLocal ? ', or run the node on another machine' : ''}`;
 }
 
-/** @param {Row['when']} when @param {Row['evidence']} words @returns {Row} */
-function generator(when, words) {
+/** @param {Row['when']} when @param {Row['evidence']} words @param {Row['excluded']} [excluded] @returns {Row} */
+function generator(when, words, excluded) {
   // Late timers alone do not show the cause; the scheduler's figures do (Linux only).
   const noCpu = (/** @type {Facts} */ { waitedShare }) =>
     waitedShare < NOTED ? '' : `; it waited for a CPU ${percent(waitedShare)} of the time`;
   const advice = (/** @type {Facts} */ f) => (isCpuShort(f) ? ownCpu(f) : 'try more --workers, or a faster machine');
-  return { name: 'generator-bound', when, evidence: (f) => `${words(f)}${noCpu(f)}`, advice };
+  return { name: 'generator-bound', when, evidence: (f) => `${words(f)}${noCpu(f)}`, advice, excluded };
 }
 
 /** @param {Row['when']} when @param {Row['evidence']} words @returns {Row} */
@@ -239,28 +368,74 @@ export const LIMIT_WORDS = {
   'rate-bound': 'the load asked for was the limit',
   'node-bound': 'the node was the limit',
   'concurrency-bound': 'the number of wallets was the limit',
+  stopped: 'stress itself was stopped',
+  refused: 'the node refused transactions',
+  reverted: 'transactions were reverted',
+  'fee-limit': '--max-fee was the limit',
+  'no-blocks': 'the chain made no blocks',
+  lost: 'the node lost transactions',
+  'left-out': 'blocks left transactions out',
   unknown: 'the limit is unknown',
 };
+
+/** What to repair before a search for the limit can tell anything. @type {Record<string, string>} */
+const REPAIRS = {
+  'endpoint-down': 'bring the endpoint up',
+  funds: 'pay the wallets more (--fund-amount)',
+  stopped: 'run again without the stop',
+  refused: 'repair what the node refuses',
+  reverted: 'correct what the workload sends',
+  'fee-limit': 'give a higher --max-fee',
+  'no-blocks': 'see why the chain makes no blocks',
+  lost: 'see why the node loses transactions',
+  'left-out': 'give a higher --tip, or see what the chain takes',
+  unknown: 'repair what failed first: see the failures',
+};
+
+/** Verdicts after which a search for the highest rate can tell more. @type {readonly string[]} */
+const SEARCHED = ['concurrency-bound', 'rate-bound', 'node-bound', 'unknown'];
+
+/** Nothing was done, or most of it failed. @param {Pick<RunFile, 'counts' | 'intervals'>} run */
+function isFailing(run) {
+  const { missed, ended } = endedIn(run);
+  return missed >= MOST * ended;
+}
+
+/** What comes next after a run: a search, or a repair in words; null: neither. @param {RunFile} run @returns {{find: true} | {repair: string} | null} */
+export function nextOf(run) {
+  if (run.verdict === null) return null;
+  const { name } = run.verdict;
+  if (!isFailing(run) && SEARCHED.includes(name)) return { find: true };
+  const repair = REPAIRS[name] ?? (isFailing(run) ? REPAIRS.unknown : undefined);
+  return repair === undefined ? null : { repair };
+}
 
 /** @param {RunFile} run @returns {Verdict | null} null: nothing was due in the window, without a reason */
 export function judge(run) {
   if (run.window.durationMs === 0) return null;
-  if (run.window.counts.scheduled === 0) {
+  const { missed, ended } = endedIn(run);
+  // Where all that began before the window failed, that is why nothing was due in it.
+  if (run.window.counts.scheduled === 0 && (missed === 0 || missed < ended)) {
     const evidence = heldBack(run);
     return evidence === null ? null : { name: 'rate-bound', evidence };
   }
   const facts = factsOf(run);
   const { name, evidence, advice } = /** @type {Row} */ (ROWS.find(({ when }) => when(facts)));
-  const notes = name === 'generator-bound' ? [] : notesOf(facts);
+  const notes = name === 'generator-bound' || name === 'stopped' ? [] : notesOf(facts);
   return { name, evidence: [evidence(facts), ...notes, ...(advice ? [advice(facts)] : [])].join('; ') };
 }
 
 /** Waiting of the generator that did not limit the run. @param {Facts} facts @returns {string[]} */
 function notesOf(facts) {
-  const { waitedShare, lateUs, isLate, isLocal } = facts;
+  const { waitedShare, lateUs, isLate, isLocal, stoppedMs } = facts;
+  const stopped = `stress was stopped for ${seconds(stoppedMs)}`;
   const others = isLocal ? 'other programs, such as the node,' : 'other programs';
   const words = `${others} had the CPU ${percent(waitedShare)} of the time: latencies are up to ${milliseconds(lateUs)} too high`;
-  return [...(waitedShare >= NOTED && lateUs >= 1000 ? [words] : []), ...(isLate ? [lateStarts(facts)] : [])];
+  return [
+    ...(stoppedMs > 0 ? [stopped] : []),
+    ...(waitedShare >= NOTED && lateUs >= 1000 ? [words] : []),
+    ...(isLate ? [lateStarts(facts)] : []),
+  ];
 }
 
 /** @param {Facts} facts */
@@ -273,216 +448,6 @@ export function inFlightNeeded({ rates: { askedPerSecond: asked }, latency: { fr
   // Operations of one block end together: the longest latency counts, not the mean one.
   const us = (fromStart ?? total).p90Us;
   return asked === null || us === null ? null : Math.ceil((MARGIN * asked * us) / 1e6);
-}
-
-/** @typedef {ReturnType<typeof factsOf>} Facts */
-
-/** What the rows use. @param {RunFile} run */
-function factsOf(run) {
-  const { blocks, config, counts, environment, failures, latency, probes, rates, window } = run;
-  const { gasLimit } = blocks;
-  const fullness = fullnessOf(blocks);
-  const { inclusion } = environment;
-  const intervalUs = 1000 * blockIntervalMs(blocks, window.durationMs);
-  const roundTripUs = 1000 * (Number(environment.roundTripMs) || 0);
-  const [wallets, inFlight] = [Number(config.threads), Number(config.inFlight ?? 1)];
-  const { limitAnswers = 0, limitedMs = 0, unpaidMs } = run.generator.pauses ?? {};
-  const rows = run.intervals.filter(({ phase }) => phase !== 'drain');
-  const allMs = rows.reduce((sum, { startMs, endMs }) => sum + endMs - startMs, 0) * wallets * inFlight;
-  const { callsPerIteration = 1, calls } = environment.workload;
-  const thinkUs = (1000 * Number(config.thinkTimeMs ?? 0)) / Number(callsPerIteration);
-  const { askedPerSecond: asked, achievedPerSecond, verifiedPerSecond } = rates;
-  const achieved = achievedPerSecond ?? 0;
-  const isDropping = window.counts.dropped > 0.001 * window.counts.scheduled;
-  const growth = asked === null ? null : backlog(run);
-  const [p50Us, p90Us] = [latency.total.p50Us ?? Infinity, latency.total.p90Us ?? Infinity];
-  const waits = waitsOf(run);
-  const [cpu, sockets] = [shownFigure('node.cpu', run), probes?.sockets];
-  return {
-    ...{ run, wallets, inFlight, slots: wallets * inFlight, noun: isPlain(run) ? 'users' : 'wallets' },
-    down: endpointDown(run),
-    wasAway: (run.generator.outages ?? []).length > 0,
-    heldBack: heldBack(run),
-    // Without these, calls may only have waited in the generator.
-    isUnanswered: counts.verified < counts.started || run.generator.resubmissions.repeated > 0,
-    // With several in flight more operations fail than wallets are empty. Wallets that are paid become none of these.
-    empty:
-      run.refills === undefined
-        ? Math.min(failures.insufficient_funds ?? 0, wallets, run.generator.retiredWallets || Infinity)
-        : 0,
-    unpaidShare:
-      run.refills === undefined || unpaidMs === undefined || allMs === 0
-        ? null
-        : Math.min(1, (unpaidMs * inFlight) / allMs),
-    portless: failures.transport_no_ports ?? 0,
-    hasFewPorts: (sockets?.endpoints ?? []).some(({ portsLeft }) => portsLeft < 0.02 * (sockets?.range.ports ?? 0)),
-    limitAnswers,
-    limitedShare: Math.min(
-      1,
-      isPlain(run)
-        ? limitedMs / Math.max(1, allMs)
-        : (windowShare(run) * limitedMs) / Math.max(1, latency.total.sumUs / 1000),
-    ),
-    // Pauses after unanswered calls, and think time, as shares of the time of all users.
-    pausedShare: allMs > 0 ? Math.min(1, (run.generator.pausedMs ?? 0) / allMs) : 0,
-    restShare: thinkUs / Math.max(1, thinkUs + (latency.total.meanUs ?? 0)),
-    ...{ asked, achieved, isDropping, growth, done: asked === null ? verifiedPerSecond : achieved },
-    // Operations at the end of the window may fail.
-    isHeld: asked !== null && achieved >= 0.99 * asked && !isDropping && growth === null,
-    // With the latency of the node alone there would have been an idle wallet for each operation.
-    isEnough: asked !== null && (asked * Math.max(0, p90Us - waits.waitUs)) / 1e6 < wallets * inFlight,
-    isLate: asked !== null && (run.lag.p99Us ?? 0) >= 100_000,
-    ...waits,
-    // Beside calls the latency and the rate are those of both.
-    isAnswered: calls === undefined && counts.failed + counts.timedOut + counts.abandoned <= RELEVANT * counts.started,
-    ...{ p50Us, p90Us, inclusionUs: latency.stages.inclusion.meanUs ?? 0, ...firstAndLater(run) },
-    // With --inclusion sync the answer comes with the block.
-    submitUs: inclusion?.name === 'sync' ? 0 : (latency.stages.submit.meanUs ?? 0),
-    // Without a gas limit nothing is known of the room in a block.
-    isFull: blocks.count > 0 && Boolean(gasLimit) && (blocks.full ?? 0) >= 0.5 * blocks.count,
-    fullness: fullness === null ? null : fullness / 100,
-    // Few blocks prove nothing. Fast ones may be produced on demand, so that their interval follows the load.
-    blockUs: blocks.count >= 4 && intervalUs >= 50_000 ? intervalUs : Infinity,
-    confirmations: Number(config.confirmations ?? 0),
-    // Measured before the load; and the time of an operation on an idle chain beside that for its block.
-    roundTripUs,
-    extraUs: 3 * roundTripUs + 1000 * (run.generator.inclusionResolutionMs ?? 0),
-    cores: cpu === null ? null : cpu / 100,
-    // The process of a node is observed on this machine only.
-    isLocal: environment.embeddedChain === true || cpu !== null,
-    machineShare: cpu === null ? null : (cpu / 100 + generatorCores(run)) / environment.cores,
-  };
-}
-
-/** @param {Pick<RunFile, 'probes' | 'window'>} run */
-function generatorCores({ probes, window }) {
-  return (probes?.self?.cpuUs ?? 0) / (1000 * window.durationMs);
-}
-
-/** @param {Pick<RunFile, 'probes' | 'window'>} run @returns {number} share of the time for which the load waited for a CPU */
-export function waitedShareOf({ probes, window }) {
-  return Math.min(1, (probes?.loop?.waitedUs ?? 0) / (1000 * window.durationMs));
-}
-
-/**
- * The share of the window in what operations waited: pauses are known of the whole run, the latency is that of the window.
- * @param {Pick<RunFile, 'latency' | 'intervals'>} run
- */
-function windowShare({ latency, intervals }) {
-  const allUs = intervals.reduce((sum, row) => sum + row.latency.sumUs, 0);
-  return Math.min(1, latency.total.sumUs / Math.max(1, allUs));
-}
-
-/** Waiting in the generator, as means of an operation. @param {RunFile} run */
-function waitsOf(run) {
-  const {
-    environment,
-    generator: own,
-    latency: { stages },
-    probes,
-    window,
-  } = run;
-  const count = Math.max(1, stages.queued.count);
-  const meanUs = Math.max(1, sumUs(stages) / count);
-  const { limitedMs = 0, unansweredMs = 0 } = own.pauses ?? {};
-  const { utilization = null, delayMeanUs = 0 } = probes?.loop ?? {};
-  const busy = utilization ?? 0;
-  // An operation waits for the loop when its block is seen, when that is read, and when its effect is; a plain call once.
-  const turnsUs = (isPlain({ environment }) ? 1 : 3) * delayMeanUs;
-  // Answers to reads wait for a loop that is busy most of the time.
-  const readBackUs = busy < 0.5 ? 0 : busy * (stages.readBack?.meanUs ?? 0);
-  const lateUs = Math.min(meanUs, Math.max(turnsUs, readBackUs));
-  // Connections that a slow node keeps are no shortage of ours.
-  const roundTripUs = 1000 * (Number(environment.roundTripMs) || Infinity);
-  const isNodeSlow = (stages.submit.meanUs ?? 0) > 3 * roundTripUs + lateUs;
-  const askedMs = windowShare(run) * (limitedMs + unansweredMs);
-  const queuedUs = isNodeSlow ? 0 : Math.max(0, stages.queued.sumUs - 1000 * askedMs) / count;
-  // Reads of heads and blocks wait for a connection as well, so that inclusion is seen late.
-  const readsUs = queuedUs < 50_000 ? 0 : Math.min(stages.inclusion.meanUs ?? 0, 2 * queuedUs);
-  const waitUs = Math.min(meanUs, queuedUs + readsUs + lateUs);
-  return {
-    loop: own.workers > 1 ? 'the event loop of the busiest worker' : "the generator's event loop",
-    ...{ utilization, isSaturated: busy >= 0.9, waitedShare: waitedShareOf({ probes, window }) },
-    ...{ readsUs, lateUs, waitUs, waitShare: waitUs / meanUs },
-  };
-}
-
-/** @param {RunFile} run */
-function firstAndLater({ blocks, intervals, latency, window }) {
-  const [first, ...later] = intervals.filter((row) => row.phase !== 'drain' && row.latency.count > 0);
-  const all = new Distribution();
-  for (const row of later) all.add(row.latency);
-  const firstUs = first?.latency.minUs ?? Infinity;
-  return {
-    ...{ firstUs, laterUs: all.percentileUs(1) ?? 0, fastestUs: Math.min(firstUs, latency.total.minUs ?? Infinity) },
-    // Operations follow the blocks: any of them may take longer than the fastest of the first.
-    twoBlocksUs: blocks.count === 0 ? 0 : 2000 * blockIntervalMs(blocks, window.durationMs),
-  };
-}
-
-/** @type {Readonly<Record<string, string>>} */
-const ENDED_BY_ENDPOINT = Object.freeze({
-  chain_ended: 'the embedded chain ended in mid-run',
-  endpoint_lost: 'the endpoint stopped answering',
-});
-
-/** By --max-base-fee or --pool-target. @param {RunFile} run @returns {string | null} */
-function heldBack({ pace, window, intervals, instance }) {
-  if (pace === undefined) return null;
-  const { poolTarget, depth, pausedMs } = pace;
-  const pausedShare = Math.min(1, pausedMs / window.durationMs);
-  if (pausedShare > PAUSED)
-    return `paused ${percent(pausedShare)} of the time, because the base fee was above --max-base-fee`;
-  if (poolTarget === null) return null;
-  const share = 1 / (instance?.instances ?? 1);
-  const asked = `${whole(poolTarget)} were asked for (--pool-target)`;
-  if (depth === null) {
-    const rows = intervals.filter(({ phase }) => phase === 'load');
-    const inFlight = rows.reduce((sum, row) => sum + row.inFlight, 0) / rows.length;
-    return inFlight >= DEEP * share * poolTarget
-      ? `${counted(inFlight, 'transaction')} were in flight, and ${asked}`
-      : null;
-  }
-  const mean = depth.sum / depth.samples;
-  const words = `the pool had ${counted(Math.round(mean), 'transaction')} on average, and ${asked}`;
-  if (mean >= DEEP * poolTarget) return words;
-  const lacked = share * (poolTarget * depth.samples - depth.sum);
-  return window.counts.started < DEEP * lacked
-    ? null
-    : `${words}: what it lacked was started at each look, and soon included`;
-}
-
-/** @param {RunFile} run */
-function endpointDown(run) {
-  const { intervals, window } = run;
-  const load = intervals.filter(({ phase }) => phase === 'load');
-  const startMs = load[0]?.startMs ?? 0;
-  const endMs = load.at(-1)?.endMs ?? startMs + window.durationMs;
-  // A slow node is not down.
-  const isSilent = (/** @type {{fromMs: number, toMs: number}} */ { fromMs, toMs }) =>
-    !intervals.some((row) => row.startMs >= fromMs && row.endMs <= toMs && row.counts.verified > 0);
-  const away = outagesOf(run, load).filter((outage) => outage.fromMs < endMs && isSilent(outage));
-  const last = away.at(-1);
-  const isAway = last !== undefined && last.toMs >= endMs;
-  const words = isAway ? `no answer from ${seconds(last.fromMs)} on (${last.words})` : '';
-  if (ENDED_BY_ENDPOINT[run.end] !== undefined) return [ENDED_BY_ENDPOINT[run.end], words].filter(Boolean).join(': ');
-  if (isAway) return `${words}, until the window ended at ${seconds(endMs)}`;
-  const downMs = away.reduce((sum, { fromMs, toMs }) => sum + Math.max(0, toMs - Math.max(fromMs, startMs)), 0);
-  if (downMs < 0.5 * (endMs - startMs) || last === undefined) return null;
-  return `the endpoint was away for ${seconds(downMs)} of ${seconds(endMs - startMs)} (${last.words})`;
-}
-
-const NO_ANSWER = Object.freeze(['refused', 'reset', 'timeout', 'closed', 'dns'].map((why) => `transport_${why}`));
-
-/** @param {RunFile} run @param {RunFile['intervals']} load @returns {Array<{fromMs: number, toMs: number, words: string}>} */
-function outagesOf(run, load) {
-  const outages = run.generator.outages ?? [];
-  const known = outages.map(({ fromMs, toMs, words }) => ({ fromMs, toMs: toMs ?? Infinity, words }));
-  if (!isPlain(run)) return known;
-  const silent = load.slice(1 + load.findLastIndex(({ counts }) => counts.verified > 0));
-  const codes = [...new Set(silent.flatMap(({ failures }) => Object.keys(failures)))];
-  if (codes.length === 0 || codes.some((code) => !NO_ANSWER.includes(code))) return known;
-  return [...known, { fromMs: silent[0].startMs, toMs: Infinity, words: codes.join(', ') }];
 }
 
 /** Share of the block interval for which a transaction waits on average to be taken, if all of them take most of it. */
@@ -545,7 +510,9 @@ function seen({ run, noun, asked, achieved, pausedShare, fullness, loop, utiliza
 }
 
 /** How long the endpoint was away, and the drops of these intervals. @param {RunFile} run */
-function outageText({ generator: { outages = [] }, intervals }) {
+function outageText(run) {
+  const { intervals } = run;
+  const outages = outagesOf(run);
   if (outages.length === 0) return false;
   const last = intervals.at(-1)?.endMs ?? 0;
   const isDuring = (/** @type {RunFile['intervals'][number]} */ { startMs, endMs }) =>
@@ -553,11 +520,6 @@ function outageText({ generator: { outages = [] }, intervals }) {
   const dropped = intervals.filter(isDuring).reduce((sum, { counts }) => sum + counts.dropped, 0);
   const awayMs = outages.reduce((sum, { fromMs, toMs = last }) => sum + Math.max(0, toMs - fromMs), 0);
   return `the endpoint did not answer for ${seconds(awayMs)}${dropped > 0 ? `, with ${whole(dropped)} of those dropped` : ''}`;
-}
-
-/** @param {RunFile['latency']['stages']} stages */
-function sumUs(stages) {
-  return STAGES.reduce((sum, { name }) => sum + (stages[name]?.sumUs ?? 0), 0);
 }
 
 /** @param {RunFile} run */

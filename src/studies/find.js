@@ -3,7 +3,7 @@ import { EXIT, UsageError, displayName } from '../errors.js';
 import { measuredText } from '../outputs/run-tables.js';
 import { resultText } from '../outputs/table.js';
 import { checkThresholds, parseThreshold } from '../stats/thresholds.js';
-import { waitedShareOf } from '../stats/verdict.js';
+import { waitedShareOf } from '../stats/verdict-facts.js';
 import { counted, percent, timeText } from '../text.js';
 import { Capacity, SEARCH_TIME, neededInFlight } from './capacity.js';
 import { failure } from './experiment.js';

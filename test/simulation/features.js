@@ -197,9 +197,12 @@ export const BEHAVIOURS = Object.freeze({
       [2.2, (chain) => chain.halt(true)],
       [6.2, (chain) => chain.halt(false)],
     ],
-    causes: ['node-bound'],
+    causes: ['node-bound', 'no-blocks'],
   },
-  'forgotten transactions': { acts: [[2.5, (chain) => chain.forget((_, i) => i % 2 === 0)]], causes: ['node-bound'] },
+  'forgotten transactions': {
+    acts: [[2.5, (chain) => chain.forget((_, i) => i % 2 === 0)]],
+    causes: ['node-bound', 'lost'],
+  },
   'a node that lags': { lagMs: { 1: 600 }, causes: ['node-bound'] },
   'a second node that lags': { lagMs: { 2: 600, 9: 600 }, causes: ['node-bound'] },
   'rate limits': {
@@ -207,9 +210,9 @@ export const BEHAVIOURS = Object.freeze({
       within(seconds, 1, 4) && count(`limited ${method}`) % 3 === 0 ? { status: 429 } : undefined,
     causes: ['endpoint-limited'],
   },
-  'a small pool': { chain: { poolLimit: 3 }, causes: ['node-bound'] },
-  'a pool that evicts': { chain: { silentPoolLimit: 8 }, causes: ['node-bound'] },
-  'a limit per sender': { chain: { senderLimit: 2 }, causes: ['node-bound'] },
+  'a small pool': { chain: { poolLimit: 3 }, causes: ['node-bound', 'refused'] },
+  'a pool that evicts': { chain: { silentPoolLimit: 8 }, causes: ['node-bound', 'refused', 'lost'] },
+  'a limit per sender': { chain: { senderLimit: 2 }, causes: ['node-bound', 'refused'] },
   'refused submissions': {
     before: (request, { seconds, count }) =>
       isSend(request) && seconds > 1 && count('refused') % 5 === 0
@@ -245,7 +248,7 @@ export const BEHAVIOURS = Object.freeze({
   'no base fee': { chain: { hasBaseFee: false }, causes: [] },
   'a floor of the tip that rises': {
     chain: { floorAfter: (blocks) => (blocks < 8 ? 2n : 4n) },
-    causes: ['node-bound'],
+    causes: ['node-bound', 'refused'],
   },
   'blocks that leave low tips out': {
     chain: { takenAfter: (blocks) => (blocks < 8 ? 1n : 9n) },

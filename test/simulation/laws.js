@@ -240,9 +240,9 @@ const OF_RUNS = {
       yield `failed ${failed}, by name ${byName}`;
   },
 
-  *'a verdict names a cause that was there'({ behaviour, config, configuration }, { verdict, end }) {
+  *'a verdict names a cause that was there'({ behaviour, blocks, config, configuration }, { verdict, end }) {
     if (verdict === null || end === 'set_up_failed') return;
-    const possible = new Set(['unknown', ...behaviour.causes, ...causesOf(config)]);
+    const possible = new Set(['unknown', ...behaviour.causes, ...causesOf(config, blocks)]);
     // Of transactions that wait for their answers: others wait for something else as well.
     if (isAlone(configuration)) for (const name of behaviour.isNoCause ?? []) possible.delete(name);
     if (!possible.has(verdict.name)) yield `${verdict.name}: ${verdict.evidence}`;
@@ -401,14 +401,17 @@ function isAlone(configuration) {
   return Object.keys(configuration).every((feature) => feature === 'chain');
 }
 
-/** Verdicts that are true of a load on every chain. @param {Observed['config']} config */
-function causesOf({ load, wallets }) {
+/** Verdicts that are true of a load on every chain. @param {Observed['config']} config @param {Observed['blocks']} blocks */
+function causesOf({ load, wallets }, blocks) {
+  const { maxFeeWei } = wallets;
+  const tooDear = blocks.filter(({ baseFeeWei }) => maxFeeWei !== null && (baseFeeWei ?? 0n) > maxFeeWei).length;
   const isAsked = load.ratePerSecond !== null || load.gasPerSecond !== null || load.stages !== null;
   return [
     'concurrency-bound',
     ...(isAsked || load.thinkTimeMs > 0 || load.poolTarget !== null || load.maxBaseFeeWei !== null
       ? ['rate-bound']
       : []),
+    ...(tooDear > 0 && 3 * tooDear >= blocks.length ? ['fee-limit'] : []),
     ...(wallets.refillBelowWei === null && wallets.fundFrom !== null ? ['funds'] : []),
   ];
 }

@@ -9,7 +9,7 @@ import { ones, wrongPlurals } from '../../helpers/plurals.js';
 import { addressOf, exactAudit, readingsOf, runFileOf } from '../../helpers/samples.js';
 
 /**
- * @import { AuditReport, FindCommand, Mismatch } from '../../../src/contracts/run-file.d.ts'
+ * @import { AuditReport, FindCommand, Mismatch, RunFile, VerdictName } from '../../../src/contracts/run-file.d.ts'
  */
 
 /** @param {Partial<AuditReport>} given */
@@ -217,6 +217,33 @@ describe('the command to try next', () => {
       const text = textOf({ findCommand: { command, without: [], variables: [], ...more } });
       assert.ok(text.endsWith(`\n  next        ${why}\n    ${command}`), text);
     });
+
+  /** @param {string} name @param {Partial<RunFile['counts']>} counts */
+  const endOf = (name, counts) => {
+    const run = runFileOf({ environment: { findCommand: { command, without: [], variables: [] } } });
+    const all = { ...run.counts, verified: 100, failed: 0, timedOut: 0, abandoned: 0, ...counts };
+    const verdict = { name: /** @type {VerdictName} */ (name), evidence: 'x' };
+    const text = summaryText({ ...run, end: 'duration', counts: all, verdict }, false).replace(/\s+/g, ' ');
+    return text.slice(text.indexOf(' result '));
+  };
+
+  for (const name of ['concurrency-bound', 'rate-bound', 'node-bound', 'unknown'])
+    it(`is a search after ${name}, if most was done`, () => {
+      assert.match(endOf(name, { failed: 20 }), / next find the highest rate: stress find/);
+      assert.doesNotMatch(endOf(name, { failed: 200 }), /stress find/);
+    });
+
+  it('is what to repair where nothing or most was done wrong', () => {
+    assert.match(endOf('unknown', { verified: 0, timedOut: 20 }), / next repair what failed first: see the failures$/);
+    assert.match(endOf('refused', { failed: 120 }), / next repair what the node refuses$/);
+    assert.match(endOf('left-out', { timedOut: 120 }), / next give a higher --tip, or see what the chain takes$/);
+    assert.doesNotMatch(endOf('generator-bound', {}), / next /);
+  });
+
+  it('the result says failures of 1 % and more', () => {
+    assert.match(endOf('unknown', { failed: 1, timedOut: 1, abandoned: 1 }), /; 2\.91 % FAILED; the limit is unknown/);
+    assert.doesNotMatch(endOf('unknown', { verified: 1000, failed: 9 }), /FAILED/);
+  });
 
   it('is not known of run files of earlier versions', () =>
     assert.doesNotMatch(textOf({ findCommand: undefined }), /^ {2}next/m));

@@ -8,7 +8,7 @@ import { describe, it } from 'node:test';
 import { ProtocolError, RpcError } from '../../../src/errors.js';
 import { createConnectionsProbe, createPoolProbe, createSocketsProbe } from '../../../src/probes/index.js';
 import { createNodeProbe, parseStat } from '../../../src/probes/node.js';
-import { createLoopProbe, createSelfProbe } from '../../../src/probes/process.js';
+import { createLoopProbe, createSelfProbe, createStopProbe } from '../../../src/probes/process.js';
 import { socketWarnings } from '../../../src/stats/figures.js';
 import { caught } from '../../helpers/caught.js';
 import { fails, fakeRpc } from '../../helpers/fake-rpc.js';
@@ -274,4 +274,28 @@ describe('a process of this machine', { skip: NO_PROC }, () => {
     await once(child, 'exit');
     await assert.rejects(async () => probe.sample(), { message: `process ${pid} is gone` });
   });
+});
+
+describe('createStopProbe()', () => {
+  /** A process whose clock goes on by 10 s. @param {{cpuUs?: number, waitedUs?: number, us?: number}} given what it used in it */
+  const stopsOf = ({ cpuUs = 0, waitedUs = 0, us = 1e7 }) => {
+    const now = { atUs: 5e6, cpuUs: 1e6, waitedUs: 0 };
+    const probe = createStopProbe({ nowUs: () => now.atUs, used: () => now });
+    probe.sample();
+    Object.assign(now, { atUs: now.atUs + us, cpuUs: now.cpuUs + cpuUs, waitedUs });
+    const stops = probe.sample();
+    assert.deepEqual(probe.sample(), [], 'each once');
+    probe.close();
+    return stops;
+  };
+
+  it('a clock that goes on without CPU time is a stop', () =>
+    assert.deepEqual(stopsOf({ cpuUs: 2e5 }), [{ fromUs: 5e6, toUs: 1.5e7 }]));
+
+  for (const [name, given] of Object.entries({
+    'an event loop that is blocked by its work': { cpuUs: 9e6 },
+    'a thread that waits for a CPU': { cpuUs: 1e5, waitedUs: 9e6 },
+    'a pause of cpulimit': { us: 3e5 },
+  }))
+    it(`${name} is none`, () => assert.deepEqual(stopsOf(given), []));
 });

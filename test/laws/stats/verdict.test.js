@@ -221,7 +221,7 @@ const BACKLOG =
 const IN_TURN =
   /^the first operations took 5\.0 ms or more, 99 % of the later ones 2[34]\d ms or more: they wait for each other/;
 const NOT_WATCHED =
-  /^96 % of the latency is waiting for a block, blocks were 0\.86 % full, the generator's event loop was busy 41 % of the time; to find the limit, try twice the wallets \(-t\), or give the process of the node \(--node-pid\)$/;
+  /^96 % of the latency is waiting for a block, blocks were 0\.86 % full, the generator's event loop was busy 41 % of the time; excluded: the endpoint answered throughout, no rate limits, no refusals, blocks came steadily, blocks had room, the generator had time; to find the limit, try twice the wallets \(-t\), or give the process of the node \(--node-pid\)$/;
 const BUSIEST =
   /^the event loop of the busiest worker was busy 95 % of the time; try more --workers, or a faster machine$/;
 
@@ -232,6 +232,36 @@ const withWarmUp = (run, latencyUs) => {
   const warmUp = rowOf({ phase: 'warmup', startMs: 0, endMs: 10_000, latency: distributionOf(latencyUs) });
   return { ...run, intervals: [warmUp, ...run.intervals] };
 };
+
+/** @param {Record<string, number>} failures @param {Partial<RunFile['counts']>} [counts] @returns {RunFile} */
+const missing = (failures, counts) => {
+  const failed = Object.values(failures).reduce((sum, count) => sum + count, 0);
+  return { ...closedRun({ counts: { verified: 10, failed, abandoned: 0, ...counts } }), failures };
+};
+
+/** @param {RunFile} run @param {Record<string, number>} classes @param {number} [accepted] in the window @returns {RunFile} */
+const withRefusals = (run, classes, accepted = 0) => {
+  const refusals = Object.fromEntries(
+    Object.entries(classes).map(([name, count]) => [name, { count, words: `words of ${name}` }]),
+  );
+  const counts = { ...run.window.counts, started: 20_000, accepted };
+  return { ...run, generator: { ...run.generator, refusals }, window: { ...run.window, counts } };
+};
+
+/** All that was accepted waits. */
+const PENDING = { counts: { started: 200, verified: 0, abandoned: 200 } };
+
+/** @param {RunFile} run @returns {RunFile} */
+const withNothing = (run) => {
+  const counts = { ...run.window.counts, started: 200, accepted: 200, verified: 0 };
+  return { ...run, window: { ...run.window, counts } };
+};
+
+/** @param {number} ms from the third second of the load on */
+const stoppedFor = (ms) => ({ stops: [{ fromMs: 2000, toMs: 2000 + ms }] });
+const NO_RESENDS = { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 };
+const lostBy = (/** @type {number} */ lost) => ({ resubmissions: { ...NO_RESENDS, lost } });
+const leftOutBy = (/** @type {number} */ leftOut) => ({ resubmissions: { ...NO_RESENDS, leftOut } });
 
 const REFILLS = { transactions: 1, payments: 1, valueWei: '1', gasWei: '1' };
 
@@ -334,8 +364,130 @@ const CASES = {
       /10 of 5,000 were dropped because all .*, the endpoint did not answer for 1\.0 s, with 10 of those dropped, .* run again without the outage$/,
     ],
     ['no probes at all', { ...TWO, probes: null }, /waiting for a block/],
-    ['more fails than is done', failing({ failed: 19_990 }), /, reverted 19,979, rejected 11, /],
+    [
+      'more fails than is done, for two reasons',
+      missing({ reverted: 9990, nonce_too_high: 9990 }),
+      /; repair what failed first: see the failures$/,
+    ],
+    [
+      'a chain whose blocks are slow, in a window with two of them',
+      closedRun({ ...PENDING, blocks: { count: 2, gapMaxMs: 6000 } }),
+    ],
+    ['a tenth of the transactions are refused', missing({ underpriced: 2000 }, { verified: 18_000 })],
+    ['refused for two reasons', withRefusals(missing({}, { timedOut: 19_990 }), { price: 500, nonce_high: 500 })],
+    [
+      'refused now and then, and timed out for another reason',
+      withRefusals(missing({}, { timedOut: 19_990 }), { pool_full: 5 }, 20_000),
+    ],
+    ['some blocks have a base fee above --max-fee', closedRun({ ...TWO_BLOCKS, blocks: { aboveMaxFee: 40 } })],
+    ['a few transactions are lost', closedRun({ ...TWO_BLOCKS, generator: lostBy(2000) })],
+    [
+      'transactions that a reorg has lost',
+      {
+        ...closedRun({ ...TWO_BLOCKS, generator: lostBy(9000) }),
+        reorgs: { count: 1, deepest: 1, operations: 9000, events: [] },
+      },
+    ],
+    ['a moment in which stress was stopped', closedRun({ ...TWO_BLOCKS, generator: stoppedFor(400) })],
+    [
+      'a tenth of the time without a CPU is no advice',
+      closedRun({ ...TWO_BLOCKS, ...crowded({ waitedUs: 2e6 }) }),
+      /; to find the limit, try twice the wallets/,
+    ],
+    [
+      'a chain that stands still for less than half of the window',
+      closedRun({ ...TWO_BLOCKS, blocks: { gapMaxMs: 4000 } }),
+    ],
     ['more times out than is done', failing({ timedOut: 19_990 }), /, timed_out 19,990, /],
+  ],
+  stopped: [
+    [
+      'stopped for 6 s',
+      closedRun({ generator: { ...stoppedFor(6000), ...outageOf(2100, 7900) } }),
+      /^stress did not run for 6\.0 s of 10\.0 s, and used no CPU/,
+    ],
+    [
+      'stopped, with timers that were late',
+      closedRun({ latencyUs: 3e5, ...loopOf({ delayMeanUs: 52_000 }), generator: stoppedFor(1000) }),
+    ],
+  ],
+  refused: [
+    [
+      'all underpriced',
+      missing({ underpriced: 19_990 }),
+      /^19,990 of 20,000 operations were refused, because the price was too low; give a higher --tip/,
+    ],
+    [
+      'the first words of the node',
+      withRefusals(missing({ underpriced: 19_990 }), { price: 9 }),
+      /too low \("words of price"\); give/,
+    ],
+    [
+      'nonces, until all timed out',
+      withRefusals(missing({}, { timedOut: 19_990 }), { nonce_high: 990 }),
+      /^19,990 of 20,000 .* nonce was too high .*; give one endpoint/,
+    ],
+    [
+      'a pool that is full, with room in the blocks',
+      withRefusals(missing({}, { timedOut: 19_990 }), { pool_full: 990, price: 10 }),
+      /the pool of the node was full/,
+    ],
+    [
+      'a limit per sender',
+      withRefusals(closedRun({ latencyUs: 9e5, config: { inFlight: 16 } }), { sender_limit: 200 }),
+      /; give more wallets \(-t\) instead of --in-flight; Besu: --tx-pool-limit-by/,
+    ],
+    [
+      'a small pool',
+      closedRun({ latencyUs: 2e5, generator: { nodeLimits: { pool: 64 } } }),
+      /^the pool of the node keeps about 64 transactions, of 200 in flight/,
+    ],
+  ],
+  reverted: [
+    [
+      '54 % reverted',
+      missing({ reverted: 10_800 }, { verified: 9200 }),
+      /^10,800 of 20,000 operations were reverted; correct what/,
+    ],
+  ],
+  'fee-limit': [
+    [
+      'half of the blocks',
+      closedRun({ ...TWO_BLOCKS, blocks: { aboveMaxFee: 50 } }),
+      /^50 of 100 blocks had a base fee above --max-fee/,
+    ],
+    ['also if blocks are full, which raises the base fee', closedRun({ blocks: { aboveMaxFee: 60, full: 60 } })],
+  ],
+  'no-blocks': [
+    [
+      'none in the window',
+      withNothing(closedRun({ ...PENDING, blocks: { count: 0 } })),
+      /^no new block was seen for 10\.0 s of 10\.0 s, and the node answered; .* longer --duration/,
+    ],
+    [
+      'a chain that stopped',
+      closedRun({ ...PENDING, blocks: { count: 20, gapMaxMs: 8000 } }),
+      /^no new block was seen for 8\.0 s of 10\.0 s/,
+    ],
+  ],
+  lost: [
+    [
+      'most of them',
+      closedRun({ ...TWO_BLOCKS, generator: lostBy(9000) }),
+      /^the node accepted 9,000 transactions \(20,001 operations of the window\) and did not know/,
+    ],
+  ],
+  'left-out': [
+    [
+      'blocks without any',
+      withNothing(closedRun(PENDING)),
+      /^100 blocks had no transaction of this run, while 200 operations .*; blocks were 0\.86 % full; give a higher --tip/,
+    ],
+    [
+      'as recovery has seen it',
+      closedRun({ ...TWO_BLOCKS, generator: leftOutBy(12_000) }),
+      /^blocks left out 12,000 of 20,000 operations, although they had room/,
+    ],
   ],
   'rate-bound': [
     [
