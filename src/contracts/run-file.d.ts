@@ -84,7 +84,6 @@ export type Refusals = NonNullable<GeneratorFacts['refusals']>;
 
 /** Older files lack some. */
 export type Resubmissions = Required<GeneratorFacts['resubmissions']>;
-Pick<GeneratorFacts['resubmissions'], 'leftOut'>;
 
 export type EndpointFigures = {
   /** with its number if another one looks the same */

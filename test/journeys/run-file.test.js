@@ -36,13 +36,15 @@ function assertSchemaIsStrict(run) {
   ]);
   /** Members that run files of before have not, which are read as well. */
   const newer = new Set([
+    '/environment/findCommand',
+    '/generator/resubmissions/leftOut',
     ...['/environment/commandLine', '/environment/endpoints', '/environment/transport/why', '/intervals/0/byEndpoint'],
     ...['/environment/roundTripMs', '/generator/pauses', '/generator/pauses/unpaidMs', '/generator/outages'],
     ...['/generator/resubmissions/lost', '/audit/result', '/audit/incomplete'],
     ...['', '/perWallet', '/pool'].map((name) => `/generator/nodeLimits${name}`),
     '/generator/refusals',
     ...['/blocks', '/intervals/0/blocks'].flatMap((blocks) =>
-      ['full', 'gapMaxMs', 'own', 'fullness', 'fullnessSum'].map((name) => `${blocks}/${name}`),
+      ['full', 'gapMaxMs', 'own', 'fullness', 'fullnessSum', 'aboveMaxFee'].map((name) => `${blocks}/${name}`),
     ),
     ...['/gas', '/series', '/rates/chainGasPerSecond', '/rates/spreadMs', '/intervals/0/perSecond'],
     ...['/probes', '/intervals/0/probes'].flatMap((probes) => [`${probes}/loop/cpuUs`, `${probes}/loop/waitedUs`]),
