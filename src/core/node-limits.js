@@ -26,6 +26,9 @@ const PROOF = 3;
 /** A first loss of so many at once may be that of a restart: fewer are in flight for a while, and nothing is said of the pool. */
 const BURST = 8;
 
+/** One of so many operations in flight. */
+const MANY = 20;
+
 /** An operation that waits for others of its wallet is woken. */
 const UNTIL_WOKEN_MS = 60_000;
 
@@ -135,8 +138,11 @@ export class NodeLimits {
   look(inFlight, capacity) {
     const lost = this.#lost;
     this.#lost = 0;
+    // A pool that is too small loses many at once; a node that loses one now and then, wherever, has another reason.
+    const areMany = lost > 0 && lost >= inFlight / MANY;
+    if (!areMany) this.#proofs = 0;
     const isProven = this.#proofs >= PROOF;
-    if (lost > 0 && (isProven || (lost >= BURST && lost >= inFlight / 20))) {
+    if (areMany && (isProven || lost >= BURST)) {
       this.#bound(Math.max(this.#included, Math.min(this.most, inFlight - lost)));
       if (isProven) this.#kept = this.most;
     } else if (

@@ -195,6 +195,7 @@ const MAX_HASHES = 20;
  * @property {number} times
  * @property {number | null} block
  * @property {number} [replacements] because blocks had left it out
+ * @property {boolean} [isLost] the node took it, and lost it
  */
 
 /** There is no block that could have left it out. @type {LeftOut} */
@@ -537,7 +538,10 @@ export class TransactionRecovery extends Recovery {
     } else if (isKnown === false) {
       const isTaken = await this.#rebroadcast(operation, { isUnknown: true });
       const isLeftOut = next === nonce && newestBlock - takenAtBlock >= SKIPPED_BLOCKS;
-      if (isTaken && isLeftOut && !retryPolicy.hadOutageSince(takenAtUs)) limits.lost(takenAtUs, takenAtBlock);
+      // One that is lost each time says nothing of the size of the pool.
+      const isFirstLoss = isTaken && isLeftOut && !last.isLost;
+      if (isFirstLoss && !retryPolicy.hadOutageSince(takenAtUs)) limits.lost(takenAtUs, takenAtBlock);
+      last.isLost ||= isFirstLoss;
       // The node may lose it again soon.
       last.times = 0;
     } else if (isKnown && next === nonce) {

@@ -371,7 +371,7 @@ it('planPayments() replaces what a killed run has left below the base fee, and s
   await during(planPayments(sender, funder, missing, (line) => notices.push(line)));
   assert.deepEqual([funder.nonce, pool.size], [2, 0]);
   assert.ok(sent.every(({ call: { to, value } }) => to === FUNDER && value === 0n));
-  assert.match(notices.join('\n'), /^3 blocks have skipped 2 transactions of the funder in the node's pool: /);
+  assert.match(notices.join('\n'), /^3 blocks have skipped 2 transactions of .* in the node's pool: /);
 });
 
 describe('the side of the load', () => {
