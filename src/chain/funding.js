@@ -507,6 +507,8 @@ export async function payMissing(sender, plan, onProgress) {
     } catch (error) {
       if (!(error instanceof NonceTakenError) || !isFunder(error.wallet) || plans >= MAX_PLANS) throw error;
       await untilVoid(sender, error);
+      // Later payments may still wait in the pool: balances are read when they are mined.
+      await settleFunder(sender, error.wallet, sender.notice);
     }
   }
 }
