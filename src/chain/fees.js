@@ -142,8 +142,9 @@ function raisedState(state, refused, stated) {
   if (maxPriceWei(refused) < maxPriceWei(current) || tipOf(refused) < tipOf(current)) return followed;
   let { raises } = offer;
   let [tipWei, leastWei] = [larger(state.tipWei, minTipWei ?? 0n), larger(offer.leastWei, minPriceWei ?? 0n)];
-  if (minTipWei === undefined && minPriceWei === undefined) {
-    const mostWei = mostWeiOf(followed);
+  const isStated = minTipWei !== undefined || minPriceWei !== undefined;
+  const mostWei = mostWeiOf(followed);
+  if (!isStated) {
     if (raises === MAX_RAISES) return limitOn(followed, mostWei + 1n) ?? `the offer was raised ${MAX_RAISES} times`;
     raises += 1;
     // The last one offers all that is allowed.
@@ -151,13 +152,15 @@ function raisedState(state, refused, stated) {
     leastWei = smaller(larger(2n * maxPriceWei(current), mostWei >> left), mostWei);
     tipWei = smaller(larger(2n * tipWei, leastWei >> left), leastWei);
   }
-  // What it would be without a limit.
   const next = { ...followed, tipWei, offer: { ...offer, leastWei, raises } };
-  const why = limitOn(followed, maxPriceWei(offerOf({ ...next, maxFeeWei: null })), minTipWei ?? minPriceWei);
+  // --max-fee allows an offer without headroom above the base fee.
+  const payableWei = larger(leastWei, (baseFeeWei ?? 0n) + (isStated ? tipWei : 0n));
+  const neededWei = state.maxFeeWei === null ? maxPriceWei(offerOf(next)) : payableWei;
+  const why = limitOn(followed, neededWei, minTipWei ?? minPriceWei);
   if (why !== null) return why;
   const raised = offerOf(next);
-  const isRaised = maxPriceWei(raised) > maxPriceWei(current) || tipOf(raised) > tipOf(current);
-  return isRaised ? next : 'the node refuses more than the minimum that it states';
+  if (maxPriceWei(raised) > maxPriceWei(current) || tipOf(raised) > tipOf(current)) return next;
+  return isStated ? 'the node refuses more than the minimum that it states' : String(limitOn(followed, mostWei + 1n));
 }
 
 /** @param {FeeState} options @returns {Fees} */
@@ -204,6 +207,7 @@ export function createFees(options) {
     },
     isFixed: state.offer.fixedBy !== null,
     mostWei: () => mostWeiOf(state),
+    limitWords: () => limitOn(state, mostWeiOf(state) + 1n) ?? 'no higher price is offered',
     isTooLow: (earlier) =>
       (hasBaseFee && maxPriceWei(earlier) < (state.baseFeeWei ?? 0n)) ||
       (state.blobs !== null && (earlier.maxFeePerBlobGasWei ?? 0n) < blobPriceIn(state.blobs)),

@@ -10,7 +10,7 @@ import {
   UnavailableError,
 } from '../errors.js';
 import { counted, indexRanges } from '../text.js';
-import { maxPriceWei } from './fees.js';
+import { maxPriceWei, offerText } from './fees.js';
 import { isFunder } from './keys.js';
 import {
   HEAD,
@@ -191,6 +191,13 @@ function stillInPool(wallets, timeoutMs) {
   );
 }
 
+/** @param {Wallet} wallet @param {Fee} offer @param {Pick<Fees, 'limitWords'>} fees */
+function notReplaced(wallet, offer, { limitWords }) {
+  return new UnavailableError(
+    `transactions of ${listWallets([wallet])} are still in the node's pool, and ${offerText(offer)} does not replace them; ${limitWords()}, or ${othersOf(wallet)}`,
+  );
+}
+
 /** What can be used instead. @param {Wallet} wallet */
 function othersOf(wallet) {
   return isFunder(wallet) ? 'use another funder' : 'use other wallets (-o)';
@@ -273,7 +280,7 @@ class Leftovers {
   /** @param {Unsettled[]} open */
   async look(open) {
     const { rpc, fees, notice } = this.#sender;
-    if (fees === undefined || fees.isFixed) return;
+    if (fees === undefined) return;
     const head = await ask(rpc, HEAD, 'setup');
     const stuck = open.filter(({ wallet, latest, pending, pendingAtFirst }) => {
       const known = this.#since.get(wallet);
@@ -284,7 +291,7 @@ class Leftovers {
     if (stuck.length === 0) return;
     const count = stuck.reduce((sum, { latest, pending }) => sum + pending - latest, 0);
     notice?.(
-      `${SKIPPED_BLOCKS} blocks have skipped ${counted(count, 'transaction')} of ${listWallets(stuck.map(({ wallet }) => wallet))} in the node's pool: replacing with empty ones at a higher fee`,
+      `${SKIPPED_BLOCKS} blocks have skipped ${counted(count, 'transaction')} of ${listWallets(stuck.map(({ wallet }) => wallet))} in the node's pool: replacing with empty ones${fees.isFixed ? '' : ' at a higher fee'}`,
     );
     for (const part of partsOf(stuck, REPLACED_AT_ONCE)) {
       await followFees(/** @type {Sender} */ (this.#sender));
@@ -303,8 +310,9 @@ async function replacePooled(sender, wallet, { latest, pending }) {
   /** @type {Fee} */
   let offer = fees.current();
   for (let tries = 1; ; tries += 1) {
-    const raised = doubled(offer, fees);
-    if (raised === null) throw stillInPool([wallet], sender.timeoutMs);
+    // A fixed offer is made once, as it is.
+    const raised = fees.isFixed ? offer : doubled(offer, fees);
+    if (raised === null) throw notReplaced(wallet, offer, fees);
     offer = raised;
     wallet.nonce = latest;
     const higher = { ...fees, current: () => raised, worstPriceWei: () => maxPriceWei(raised) };
@@ -315,6 +323,7 @@ async function replacePooled(sender, wallet, { latest, pending }) {
       if (!(error instanceof NonceTakenError) || tries === MAX_TRIES) throw error;
       const [now] = await readStates(rpc, [wallet]);
       if (now.latest > latest) return;
+      if (fees.isFixed) throw notReplaced(wallet, offer, fees);
     }
   }
 }
@@ -507,6 +516,8 @@ export async function payMissing(sender, plan, onProgress) {
     } catch (error) {
       if (!(error instanceof NonceTakenError) || !isFunder(error.wallet) || plans >= MAX_PLANS) throw error;
       await untilVoid(sender, error);
+      // Later payments may still wait in the pool: balances are read when they are mined.
+      await settleFunder(sender, error.wallet, sender.notice);
     }
   }
 }

@@ -108,19 +108,10 @@ const ROWS = Object.freeze([
     clients: 'geth, Besu (-32005), Nethermind (GasLimitExceeded), Sei and Cosmos EVM (out of gas), Polygon zkEVM',
   },
   {
-    is: 'invalid',
-    words: [
-      /\b(size|depth|length|count|lines|list|bytes|blobs?|memory|stack|code|calldata|data|execution|steps?)\b.{0,40}(exceed|above the|greater than the allowed)/i,
-      /exceed\w*.{0,40}(size|depth|length|bytes|blobs|memory|stack|code|execution time|lines|keys)\b/i,
-    ],
-    clients:
-      'limits of one transaction or call: geth (initcode, blobs), ethrex, reth, hedera (data, block range), Linea (line count, calldata), gateways',
-  },
-  {
     is: 'sender_limit',
     words: [
-      /(limit|max|many|exceed|reached|full|cap\b).{0,60}\b(per|for|from|by|of)[ -](the |this |that |an? |one |each |same |single |delegated )?(sender|account|address|actor|signer|wallet)/i,
-      /(sender|account|actor|signer)s?\b.{0,12}(limit|slots|quota)|\bspammer\b|DelegatorHasPendingTx|NotCurrentNonceForDelegation/i,
+      /(limit|max|many|exceed|reached|full|cap\b).{0,60}\b(per|for|from|by|of)[ -](the |this |that |an? |one |each |same |single |delegated )*(sender|account|address|actor|signer|wallet)/i,
+      /(sender|account|actor|signer)s?\b.{0,12}(limit|slots|quota|too many|(pending )?(tx|transaction)s? count)|\bspammer\b|DelegatorHasPendingTx|NotCurrentNonceForDelegation/i,
     ],
     clients:
       'Besu and others (per sender), geth (account limit, delegated accounts), Lotus (for actor), Erigon and reth (spammer), Nethermind (delegations)',
@@ -133,6 +124,15 @@ const ROWS = Object.freeze([
     ],
     clients:
       'geth, Erigon (sub-pool), reth (discarded), Parity, Arbitrum (queue full, L2 congestion), Substrate, Cosmos EVM',
+  },
+  {
+    is: 'invalid',
+    words: [
+      /\b(size|depth|length|count|lines|list|bytes|blobs?|memory|stack|code|calldata|data|execution|steps?)\b.{0,40}(exceed|above the|greater than the allowed)/i,
+      /exceed\w*.{0,40}(size|depth|length|bytes|blobs|memory|stack|code|execution time|lines|keys)\b/i,
+    ],
+    clients:
+      'limits of one transaction or call: geth (initcode, blobs), ethrex, reth, hedera (data, block range), Linea (line count, calldata), gateways',
   },
   {
     is: 'invalid',

@@ -189,7 +189,7 @@ class OrderSubmission {
     const before = fees.worstPriceWei();
     const why = fees.raiseOffer(this.#sent.fee, stated);
     this.isRaised = why === null;
-    const fee = why === null ? fees.raise(this.#sent.fee) : null;
+    const fee = why === null ? this.#higher() : null;
     if (fee === null) {
       this.priceLimit = why ?? 'the limit of the offer is reached';
       return false;
@@ -198,6 +198,14 @@ class OrderSubmission {
     await reserveMore(this.#sender, this.#sent, fee);
     sign(this.#sender, this.#sent, fee);
     return true;
+  }
+
+  /** What no node has taken is not replaced, so that it need not offer an eighth more. @returns {Fee | null} */
+  #higher() {
+    const { fees } = this.#sender;
+    const { fee } = this.#sent;
+    const current = fees.current();
+    return fees.raise(fee) ?? (this.isRefused && current !== fee ? current : null);
   }
 
   find() {
@@ -318,7 +326,7 @@ async function waitForReceipts(sender, sent, onProgress) {
     if (clock.nowUs() > deadlineUs) {
       await resendLost(rpc, missing, null);
       throw new UnavailableError(
-        `${partOf(sent.length - receipts.size, sent.length, 'transaction')} in no block after ${timeoutMs / 1000} s (the first: ${missing[0].hash}): does the chain make blocks?`,
+        `${partOf(sent.length - receipts.size, sent.length, 'transaction')} in no block after ${timeoutMs / 1000} s (the first: ${missing[0].hash}): ${overdue.why}`,
       );
     }
     if (clock.nowUs() - checkedAtUs > LOST_AFTER_MS * 1000) {
@@ -340,6 +348,8 @@ class Overdue {
   #hasSaid = false;
   /** Replacements of one transaction that were said. */
   #said = 0;
+  /** Why transactions are in no block. */
+  why = 'does the chain make blocks?';
   #room;
   #sender;
 
@@ -386,9 +396,12 @@ class Overdue {
     if (!(await isKnown(rpc, sent))) return;
     const waiting = { address: order.wallet.address, gasLimit: order.gasLimit, valueWei: order.value, fee };
     const evidence = await this.#room.evidence(waiting, known.block, head).catch(() => null);
-    if (evidence === null || fees.isFixed) return;
+    if (evidence === null) return;
     const { isTipLow } = evidence;
-    if (!(await this.#replace(sent, tipAfter(evidence, known.times, fees.mostWei())))) return;
+    const isReplaced = !fees.isFixed && (await this.#replace(sent, tipAfter(evidence, known.times, fees.mostWei())));
+    const limit = isReplaced ? '' : `; ${fees.limitWords()}`;
+    this.why = `blocks leave it out although they have room for it, with ${offerText(sent.fee)}${limit}`;
+    if (!isReplaced) return;
     known.times += 1;
     known.block = head;
     // Of a wave that is replaced, the first one tells.

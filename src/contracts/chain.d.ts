@@ -327,6 +327,8 @@ export type Fees = {
   isFixed: boolean;
   /** the most that is offered without a request of the user */
   mostWei: () => bigint;
+  /** why no more than that is offered */
+  limitWords: () => string;
   /** whether the offer is below the base fee of the newest block */
   isTooLow: (offer: Fee) => boolean;
   /** plain data for createFees() in another thread */

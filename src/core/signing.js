@@ -128,7 +128,11 @@ export class Presigner {
     const why = fees.raiseOffer(operation.fee ?? before, stated);
     if (why !== null) return why;
     if (fees.current() !== before) this.raisedWords = raisedText(fees.current());
-    return this.raise(operation) ? null : 'a higher offer is not within --max-fee and --max-spend';
+    // What no node has taken is not replaced, so that it need not offer an eighth more.
+    const isRefused = operation.hashes.length === 1;
+    return this.raise(operation) || (isRefused && this.#signWith(operation, fees.current()))
+      ? null
+      : 'a higher offer is not within --max-fee and --max-spend';
   }
 
   /**
@@ -138,11 +142,18 @@ export class Presigner {
    * @returns {boolean} false: the fee cannot be raised
    */
   raise(operation, leastTipWei) {
-    const { account, nonce, fee } = operation;
-    const { fees, budget } = this.#options;
+    const { fee } = operation;
+    const { fees } = this.#options;
     const higher = fee === null ? fees.current() : fees.raise(fee, leastTipWei);
+    return higher !== null && this.#signWith(operation, higher);
+  }
+
+  /** @param {Operation} operation @param {Fee} higher @returns {boolean} false: --max-spend does not allow it, or a workload fails */
+  #signWith(operation, higher) {
+    const { account, nonce } = operation;
+    const { budget } = this.#options;
     try {
-      if (higher === null || budget?.raise(operation, higher) === false) return false;
+      if (budget?.raise(operation, higher) === false) return false;
       operation.setTransaction(this.#signNow(account, nonce, higher));
     } catch (error) {
       // The earlier transaction stays valid.

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { readBlobFees, takesCellProofs } from '../../../src/chain/blobs.js';
-import { createFees, readFees } from '../../../src/chain/fees.js';
+import { createFees, gwei, readFees } from '../../../src/chain/fees.js';
 import { RpcError, TransportError } from '../../../src/errors.js';
 import { fails, fakeRpc } from '../../helpers/fake-rpc.js';
 
 /**
- * @import { Fee, Fees, FeeState } from '../../../src/contracts/chain.d.ts'
+ * @import { Fee, Fees, FeeState, StatedPrice } from '../../../src/contracts/chain.d.ts'
  */
 
 const GWEI = 10n ** 9n;
@@ -137,6 +137,30 @@ describe('fees.raise()', () => {
     it(name, () => {
       const raised = fees.raise(feeOf(before));
       assert.equal(raised && textOf(raised), expected);
+    });
+});
+
+describe('fees.raiseOffer()', () => {
+  /** The stated minimum, and the offers until there are no more. @type {Array<[string, StatedPrice, string[]]>} */
+  const within = [
+    ['a stated tip that the base fee leaves room for', { tipWei: 3n * GWEI }, ['3']],
+    ['a stated tip that it leaves no room for', { tipWei: 5n * GWEI }, []],
+    ['a base fee above it', { baseFeeWei: 6n * GWEI }, []],
+    ['no minimum', {}, ['0.15625', '0.3125', '0.625', '1.25', '2.5', '5']],
+  ];
+  for (const [name, stated, tips] of within)
+    it(`--max-fee without headroom above the base fee: ${name}`, () => {
+      const fees = feesOf(GWEI, 1n, { maxFeeWei: 5n * GWEI });
+      /** @type {string[]} */
+      const offered = [];
+      let why = null;
+      for (let times = 0; times < 9 && why === null; times += 1) {
+        why = fees.raiseOffer(fees.current(), stated);
+        assert.equal(fees.worstPriceWei(), 5n * GWEI);
+        if (why === null) offered.push(gwei(fees.current().maxPriorityFeePerGasWei ?? 0n).replace(' gwei', ''));
+      }
+      assert.deepEqual(offered, tips);
+      assert.match(String(why), offered.length === 1 ? /more than the minimum/ : /--max-fee 5 gwei allows no higher/);
     });
 });
 

@@ -106,6 +106,8 @@ const MESSAGES = {
     'ImmediatelyDropped',
     'INTERNAL_ERROR: queued sub-pool is full',
     'queue full',
+    'txpool size exceeded',
+    'pool is full: max count exceeded',
   ],
   sender_limit: [
     'maximum number of transactions per sender reached',
@@ -122,6 +124,9 @@ const MESSAGES = {
     'future nonce gap too large; got 64, state nonce 0, max gap 63',
     'too many transactions from this sender in the mempool',
     'txpool account slots exceeded',
+    'account pending transaction count exceeds limit 16',
+    'transaction count limit per sender exceeded',
+    'exceeded the max number of pending txs from the same sender',
     'DelegatorHasPendingTx',
   ],
   rate_limit: [

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { Transaction } from 'ethers';
 import fc from 'fast-check';
-import { createFees } from '../../../src/chain/fees.js';
+import { createFees, readFees } from '../../../src/chain/fees.js';
 import { Wallet, createSigner } from '../../../src/chain/keys.js';
 import { toHex } from '../../../src/chain/answers.js';
 import { NonceTakenError, estimateGas, findMinedTransaction, sendAll } from '../../../src/chain/send.js';
@@ -276,6 +277,42 @@ describe('sendAll()', () => {
     assert.match(error.message, /^2 of 2 transactions in no block after 5 s \(the first: 0x[0-9a-f]{64}\)/);
     assert.ok(rpc.count('eth_getTransactionCount') <= 2 * 20, String(rpc.count('eth_getTransactionCount')));
     assert.equal(rpc.count('eth_getTransactionReceipt'), 0, 'the nonces are not used yet');
+  });
+
+  it('the tip of what was refused is raised at the price of --max-fee, where there is no room for an eighth', async () => {
+    const { clock, sender, orders, sent } = answering([
+      refused('transaction gas price below minimum: gas tip cap 1, minimum needed 3'),
+    ]);
+    const fees = createFees({ baseFeeWei: 1n, tipWei: 1n, legacy: false, maxFeeWei: 5n });
+    const done = sendAll({ ...sender, fees }, orders);
+    await clock.advance(1000);
+    const offers = sent.map(([, raw]) => Transaction.from(raw));
+    equalBy(offers, ({ maxFeePerGas, maxPriorityFeePerGas }) => `${maxFeePerGas}/${maxPriorityFeePerGas}`, [
+      '5/1',
+      '5/3',
+    ]);
+    assert.equal((await done).length, 1);
+  });
+
+  it('says of blocks that leave it out what would permit a higher price', async () => {
+    let head = 0;
+    const { clock, sender, orders } = setting({
+      ...UNMINED,
+      eth_blockNumber: () => toHex((head += 1)),
+      eth_getTransactionByHash: (hash) => ({ hash, blockNumber: null }),
+      eth_getBalance: () => toHex(10n ** 18n),
+      eth_maxPriorityFeePerGas: () => '0x1',
+      eth_getBlockByNumber: (number) => ({
+        ...{ number, hash: hash32(number), timestamp: '0x1', gasLimit: '0x1c9c380', gasUsed: '0x0' },
+        ...{ baseFeePerGas: '0x1', transactions: [] },
+      }),
+    });
+    const rpc = fakeRpc({ eth_gasPrice: () => '0x2' });
+    const asked = { gasPriceWei: null, tipWei: 1n, maxFeeWei: null, legacy: false, isGuarded: false };
+    const fees = await readFees(rpc, 1n, asked);
+    const failed = caught(() => sendAll({ ...sender, fees, timeoutMs: 40_000 }, orders));
+    for (let seconds = 0; seconds < 45; seconds += 1) await clock.advance(1000);
+    assert.match((await failed).message, /blocks leave it out .*; --tip is never raised by itself: give --tip PRICE/);
   });
 
   it('ends when it is interrupted', async () => {

@@ -123,7 +123,7 @@ function world({
     eth_getTransactionReceipt: (hash) => (state.hasReceipts && receipts.get(hash)) || null,
     txpool_status: () => ({ pending: '0x0', queued: '0x0' }),
   });
-  const funder = new Wallet(0, `0x${'1'.repeat(64)}`, FUNDER);
+  const funder = new Wallet(-1, `0x${'1'.repeat(64)}`, FUNDER);
   funder.signOnce = ({ nonce, fee, call }) => {
     const hash = hash32(1000 + sent.length);
     sent.push({ hash, nonce, call, priceWei: maxPriceWei(/** @type {Fee} */ (fee)) });
@@ -373,6 +373,30 @@ it('planPayments() replaces what a killed run has left below the base fee, and s
   assert.ok(sent.every(({ call: { to, value } }) => to === FUNDER && value === 0n));
   assert.match(notices.join('\n'), /^3 blocks have skipped 2 transactions of .* in the node's pool: /);
 });
+
+/** What was left, in gwei, and whether 10 gwei replace it. @type {Array<[bigint, boolean]>} */
+const fixedOffers = [
+  [5n, true],
+  [10n, false],
+];
+for (const [leftGwei, isEnough] of fixedOffers)
+  it(`planPayments() replaces what was left at ${leftGwei} gwei with a fixed offer once, as it is`, async () => {
+    const { sender, funder, during, pool, sent, state } = world({ balances: [] });
+    const call = { to: addressOf(0), data: '0x', value: 0n, gasLimit: 21_000n };
+    pool.set(0, { nonce: 0, call, hash: hash32(0), priceWei: leftGwei * GWEI });
+    state.baseFeeWei = (leftGwei + 1n) * GWEI;
+    const offer = { maxFeePerGasWei: 10n * GWEI, maxPriorityFeePerGasWei: 1n };
+    const fees = { ...sender.fees, isFixed: true, current: () => offer, limitWords: () => '--tip is fixed' };
+    const missing = [{ wallet: { address: addressOf(1) }, missingWei: 1n }];
+    const planned = planPayments({ ...sender, fees }, funder, missing).then(
+      () => '',
+      ({ message }) => message,
+    );
+    await during(planned);
+    const words = await planned;
+    if (isEnough) return assert.deepEqual([words, funder.nonce, pool.size, sent.length], ['', 1, 0, 1]);
+    assert.match(words, /does not replace them; --tip is fixed, or use another funder$/);
+  });
 
 describe('the side of the load', () => {
   /** @param {{result?: Promise<any>, granted?: boolean}} [options] */
