@@ -34,8 +34,10 @@ const PACED = 3;
 const SKIPPED = 5;
 /** Share of the operations that wait from which on all of them do. */
 const ALL = 0.9;
-/** Share of the wallets, or of their time, below which a lack of funds does not count as the limit. */
+/** Share of the wallets, of their time, or of the operations below which a lack of funds, or a refusal, does not count as the limit. */
 const FEW = 0.25;
+/** Share of the operations that were not verified from which on one reason explains them. */
+const MAIN = 0.75;
 /** Share of the time without a CPU from which on it is mentioned; on a shared machine a tenth is usual. */
 const NOTED = 0.1;
 /** Share of the time without a CPU from which on the advice is a CPU. */
@@ -99,7 +101,7 @@ const ROWS = Object.freeze([
   {
     name: 'refused',
     when: (f) =>
-      f.refusal !== null && f.refusal.count >= MOST * f.ended && !f.isFull && f.aboveMaxFee < MOST * f.run.blocks.count,
+      f.refusal !== null && f.refusal.count >= FEW * f.ended && !f.isFull && f.aboveMaxFee < MOST * f.run.blocks.count,
     evidence: ({ refusal, ended }) =>
       `${partOf(refusal?.count ?? 0, ended, 'operation')} were refused, because ${refusal?.words}${refusal?.said ? ` ("${refusal.said}")` : ''}`,
     advice: ({ refusal }) => `${refusal?.advice}`,
@@ -107,7 +109,7 @@ const ROWS = Object.freeze([
   },
   {
     name: 'reverted',
-    when: (f) => f.reverted >= MOST * f.ended && f.reverted > 0 && !f.isFull,
+    when: (f) => f.reverted > 0 && f.reverted >= FEW * f.ended && f.reverted >= MAIN * f.missed && !f.isFull,
     evidence: (f) =>
       `${partOf(f.reverted, f.ended, 'operation')} were reverted${f.run.failureWords.reverted ? ` ("${f.run.failureWords.reverted}")` : ''}`,
     advice: () => 'correct what the workload sends: a reverted operation uses gas, and counts as failed',
