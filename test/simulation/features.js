@@ -252,7 +252,7 @@ export const BEHAVIOURS = Object.freeze({
   },
   'blocks that leave low tips out': {
     chain: { takenAfter: (blocks) => (blocks < 8 ? 1n : 9n) },
-    causes: ['node-bound'],
+    causes: ['node-bound', 'left-out'],
   },
   'free gas': { chain: { baseFeeAfter: () => 0n, tipWei: 0n }, causes: [] },
   'small blocks': { chain: { gasLimit: 450_000 }, causes: ['node-bound'] },
