@@ -1,3 +1,4 @@
+import { amount } from '../coin.js';
 import { auditResult } from '../stats/audit-result.js';
 import { LISTED_COUNTS, STAGES, censoredOf, shownFigure, spreadPerSecond } from '../stats/figures.js';
 import { heldRate } from '../stats/growth.js';
@@ -115,7 +116,7 @@ function paceRows({ pace, window }) {
   }
   if (maxBaseFeeWei !== null) {
     const share = percent(window.durationMs === 0 ? 0 : Math.min(1, pausedMs / window.durationMs));
-    const above = `the base fee was above ${digits(Number(maxBaseFeeWei) / 1e9)} gwei ${counted(pauses, 'time')}`;
+    const above = `the base fee was above ${amount(BigInt(maxBaseFeeWei))} ${counted(pauses, 'time')}`;
     rows.push([
       'paused',
       seconds(pausedMs),
