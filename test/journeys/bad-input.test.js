@@ -130,6 +130,7 @@ mnemonics
 
 options
   -t 1 --thread 5 -> 64 unknown option --thread: did you mean --threads?; see stress --help-all
+  -t 1 --rcp http://127.0.0.1:1 -> 64 unknown option --rcp: did you mean --rpc?; see stress --help-all
   -t 1 --__proto__ x -> 64 unknown option --*proto*; see stress --help-all
   -t 1 --workload magic -> 64 --workload must be one of counter, transfer, erc20, erc721, storage, deploy, compute, swap, contention, logs, rpc, ./FILE.mjs, not "magic"
   -t 1 --set a=1 -> 64 --set a=... is no setting of --workload counter, which has none
