@@ -57,7 +57,9 @@ function inWindowText({ counts, rates, window }) {
   const { verifiedPerSecond: perSecond, spreadMs = window.durationMs } = rates;
   if (perSecond === null) return '';
   const counted = Math.round((perSecond * spreadMs) / 1000);
-  return counted === counts.verified ? '' : `${count(counted)} in the window`;
+  return counted === counts.verified
+    ? ''
+    : `${count(counted)} of them in the window (as TPS counts), the others before or after it`;
 }
 
 /** The most frequent first. @param {RunFile} run @returns {Table} */
