@@ -251,7 +251,7 @@ describe('a workload of the user: plain calls', () => {
 it('an error of a workload names the values of --set that it reads and nobody has given', async () => {
   const create = (/** @type {any} */ { settings: { set } }) => ({
     kind: 'transaction',
-    next: () => ({ to: set.to, data: set.a && '0x' }),
+    next: () => ({ to: set.to, data: set.a && '0x', gasLimit: 21_000n }),
   });
   const of = (/** @type {Array<[string, string]>} */ set) =>
     createWorkload(FILE, { rpc: fakeRpc({}), settings: { set }, create: /** @type {any} */ (create) });
