@@ -11,7 +11,16 @@ import tseslint from 'typescript-eslint';
 
 /** The five plug-in folders: they share what lies below them and never import each other. */
 const PLUG_INS = ['inclusion', 'outputs', 'probes', 'transport', 'workloads'];
-const LEAVES = ['clock.js', 'deadlines.js', 'errors.js', 'quantity.js', 'random.js', 'similar-names.js', 'text.js'];
+const LEAVES = [
+  'clock.js',
+  'coin.js',
+  'deadlines.js',
+  'errors.js',
+  'quantity.js',
+  'random.js',
+  'similar-names.js',
+  'text.js',
+];
 const BELOW_PLUG_INS = ['chain', 'stats', 'files.js', 'json-file.js', ...LEAVES];
 /** The core never imports the annexes: report/, studies/, scale-out/. */
 const BELOW_CORE = ['observers', ...PLUG_INS, ...BELOW_PLUG_INS];
@@ -41,6 +50,7 @@ const MAY_IMPORT = {
   'src/deadlines.js': [],
   'src/errors.js': [],
   'src/random.js': [],
+  'src/coin.js': ['quantity.js'],
   'src/quantity.js': [],
   'src/text.js': ['errors.js', 'quantity.js'],
 };

@@ -21,8 +21,7 @@ export const FILE_MODE = 0o644;
 export async function writeFileAtomically(file, text) {
   const existing = await existingFile(file);
   const target = existing === undefined ? file : await realpath(file);
-  // The random name, with the flag 'wx', cannot be the name of a link to another file.
-  const temporary = `${target}.${randomBytes(8).toString('hex')}.tmp`;
+  const temporary = temporaryOf(target);
   try {
     if (existing?.isCharacterDevice()) return await writeFile(target, text);
     await writeFile(temporary, text, { flag: 'wx', mode: (existing?.mode ?? FILE_MODE) & FILE_MODE, flush: true });
@@ -83,12 +82,20 @@ export function isDevice(file) {
   return statSync(file, { throwIfNoEntry: false })?.isCharacterDevice() ?? false;
 }
 
+/** The random name, with the flag 'wx', cannot be the name of a link to another file. @param {string} target */
+function temporaryOf(target) {
+  return `${target}.${randomBytes(8).toString('hex')}.tmp`;
+}
+
 /** Checks before the load that a file can be written after it. @param {string} file @throws {OutputError} */
 export async function checkWritable(file) {
   const existing = await existingFile(file);
   if (existing?.isCharacterDevice()) return;
   try {
-    await access(dirname(existing ? await realpath(file) : file), constants.W_OK);
+    // Permissions prove nothing: root has all of them, and no file can be made under /proc.
+    const temporary = temporaryOf(existing ? await realpath(file) : file);
+    await writeFile(temporary, '', { flag: 'wx', mode: FILE_MODE });
+    await rm(temporary, { force: true });
   } catch (error) {
     throw cannotWrite(file, error);
   }

@@ -1,4 +1,4 @@
-import { formatUnits } from 'ethers';
+import { exactAmount } from '../coin.js';
 import { UsageError } from '../errors.js';
 import { GAS_PRICE, TIP, ask, nullIfOdd } from './answers.js';
 
@@ -67,7 +67,9 @@ export async function readFees(rpc, baseFeeWei, { gasPriceWei, tipWei, maxFeeWei
     if (baseFeeWei === null)
       throw new UsageError('--tip is for chains with a base fee, and blocks of this one have none: give --gas-price');
     if (maxFeeWei !== null && tipWei > maxFeeWei)
-      throw new UsageError(`--tip ${gwei(tipWei)} is above --max-fee ${gwei(maxFeeWei)}: the tip is part of the fee`);
+      throw new UsageError(
+        `--tip ${exactAmount(tipWei)} is above --max-fee ${exactAmount(maxFeeWei)}: the tip is part of the fee`,
+      );
     return openWith(baseFeeWei, tipWei);
   }
   if (baseFeeWei === null) return openWith(baseFeeWei, await ask(rpc, GAS_PRICE, 'setup'));
@@ -116,13 +118,13 @@ function mostWeiOf(state) {
 function limitOn(state, priceWei, leastWei) {
   const { maxFeeWei, offer: { fixedBy, mostWei } = UNLIMITED } = state;
   const option = modeOf(state) === 'legacy' ? '--gas-price' : '--tip';
-  const command = `${option} ${leastWei === undefined ? 'PRICE' : gwei(leastWei).replace(' ', '')}`;
+  const command = `${option} ${leastWei === undefined ? 'PRICE' : exactAmount(leastWei).replace(' ', '')}`;
   if (fixedBy === '--allow-chain') return `with --allow-chain no offer is raised by itself: give ${command}`;
   if (fixedBy !== null) return `${fixedBy} is never raised by itself: give ${command}`;
   if (maxFeeWei !== null && priceWei > maxFeeWei)
-    return `--max-fee ${gwei(maxFeeWei)} allows no higher offer: give a higher --max-fee`;
+    return `--max-fee ${exactAmount(maxFeeWei)} allows no higher offer: give a higher --max-fee`;
   if (mostWei === null || priceWei <= mostWeiOf(state)) return null;
-  return `by itself the offer is raised to ten times the first one, ${gwei(mostWeiOf(state))}: give ${command}, or a --max-fee`;
+  return `by itself the offer is raised to ten times the first one, ${exactAmount(mostWeiOf(state))}: give ${command}, or a --max-fee`;
 }
 
 /**
@@ -267,18 +269,13 @@ function replacementFee(earlier, current) {
 
 /** @param {Fee} fee */
 export function offerText({ gasPriceWei, maxFeePerGasWei = 0n, maxPriorityFeePerGasWei = 0n }) {
-  if (gasPriceWei !== undefined) return `a gas price of ${gwei(gasPriceWei)}`;
-  return `a tip of ${gwei(maxPriorityFeePerGasWei)} (${gwei(maxFeePerGasWei)} at most in all)`;
+  if (gasPriceWei !== undefined) return `a gas price of ${exactAmount(gasPriceWei)}`;
+  return `a tip of ${exactAmount(maxPriorityFeePerGasWei)} (${exactAmount(maxFeePerGasWei)} at most in all)`;
 }
 
 /** @param {Fee} fee */
 export function raisedText(fee) {
   return `the node takes no lower price: ${offerText(fee)} is offered from now on`;
-}
-
-/** @param {bigint} wei */
-export function gwei(wei) {
-  return `${formatUnits(wei, 'gwei').replace(/\.0$/, '')} gwei`;
 }
 
 /** @param {bigint} a @param {bigint} b */

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { AbiCoder, formatEther, formatUnits } from 'ethers';
+import { AbiCoder } from 'ethers';
 import {
   ForeignSenderError,
   FundsError,
@@ -9,6 +9,7 @@ import {
   TransportError,
   UnavailableError,
 } from '../errors.js';
+import { exactAmount } from '../coin.js';
 import { counted, indexRanges } from '../text.js';
 import { maxPriceWei, offerText } from './fees.js';
 import { isFunder } from './keys.js';
@@ -419,9 +420,9 @@ export function fundsMissing(missing, needWei, remedy = "fund them with --fund-f
   const total = missing.reduce((sum, { missingWei }) => sum + missingWei, 0n);
   const first = missing
     .slice(0, 3)
-    .map(({ wallet, missingWei }) => `${wallet.index} (${wallet.address}) lacks ${ether(missingWei)}`);
+    .map(({ wallet, missingWei }) => `${wallet.index} (${wallet.address}) lacks ${exactAmount(missingWei)}`);
   return new FundsError(
-    `${missing.length} wallet${missing.length === 1 ? ' has' : 's have'} less than the ${ether(needWei)} this run may need, ${ether(total)} in all: ` +
+    `${missing.length} wallet${missing.length === 1 ? ' has' : 's have'} less than the ${exactAmount(needWei)} this run may need, ${exactAmount(total)} in all: ` +
       `wallet ${first.join(', ')}${missing.length > 3 ? ', ...' : ''}; ${remedy}, or set the need with --fund-amount`,
   );
 }
@@ -659,13 +660,9 @@ export function disperseData(part) {
 
 /** @param {Wallet} funder @param {bigint} balanceWei @param {bigint} costWei */
 function funderTooPoor(funder, balanceWei, costWei) {
-  return new FundsError(`the funder ${funder.address} has ${ether(balanceWei)}, the payments need ${ether(costWei)}`);
-}
-
-/** @param {bigint} wei */
-export function ether(wei) {
-  // Fees of a development chain are far below an ether.
-  return wei > 0n && wei < 10n ** 12n ? `${formatUnits(wei, 'gwei')} gwei` : `${formatEther(wei)} ether`;
+  return new FundsError(
+    `the funder ${funder.address} has ${exactAmount(balanceWei)}, the payments need ${exactAmount(costWei)}`,
+  );
 }
 
 /** @param {Wallet[]} wallets */

@@ -280,8 +280,17 @@ export function keyFileSource(file) {
   return { name, size: keys.length, wallet: (index) => new Wallet(index, keys[index], addressOf(keys[index])) };
 }
 
+const KEY_FILES = 'a key file has one private key a line, or is a JSON array of keys, or of objects with privateKey';
+
+/** What a JSON object in place of keys is. @param {string} text */
+function objectWords(text) {
+  if (!/"crypto"/i.test(text)) return 'a JSON object';
+  return "an encrypted keystore, as geth and foundry write them, which is not read ('cast wallet decrypt-keystore' prints its key)";
+}
+
 /** @param {string} text @param {string} file @returns {string[]} */
 function parseKeys(text, file) {
+  if (text.trimStart().startsWith('{')) throw new InputError(`${file} is ${objectWords(text)}: ${KEY_FILES}`);
   const entries = text.trimStart().startsWith('[')
     ? jsonEntries(text, file)
     : text.split(/\r?\n/).flatMap((line, i) => {

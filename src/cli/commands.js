@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fundOnDevChain, isFree, startDevChain } from '../chain/devchain.js';
-import { ether, payMissing, reclaim, settleWallets, shortfalls } from '../chain/funding.js';
+import { payMissing, reclaim, settleWallets, shortfalls } from '../chain/funding.js';
 import { DEFAULT_HD_PATH } from '../chain/keys.js';
 import { createRpc, displayUrl } from '../chain/rpc.js';
 import { waitForEndpoints } from '../chain/wait-for.js';
@@ -15,6 +15,7 @@ import {
   readChainAndKeys,
   readKeys,
 } from '../core/connect.js';
+import { exactAmount } from '../coin.js';
 import { estimatePayments, gasOnChain } from '../core/costs.js';
 import { run } from '../core/run.js';
 import { splitLoad } from '../core/mixed-engine.js';
@@ -158,7 +159,7 @@ export const commands = {
       );
       say(
         config.outputs,
-        `${partOf(wanting, wallets.length, 'wallet')} topped up to ${ether(needWei)}${words}: ${ether(paidWei)} in ${counted(transactions, 'transaction')}`,
+        `${partOf(wanting, wallets.length, 'wallet')} topped up to ${exactAmount(needWei)}${words}: ${exactAmount(paidWei)} in ${counted(transactions, 'transaction')}`,
       );
     }),
 
@@ -173,7 +174,7 @@ export const commands = {
       );
       say(
         config.outputs,
-        `${ether(back.returnedWei)} sent to ${to} from ${partOf(back.wallets, wallets.length, 'wallet')}`,
+        `${exactAmount(back.returnedWei)} sent to ${to} from ${partOf(back.wallets, wallets.length, 'wallet')}`,
       );
     }),
 

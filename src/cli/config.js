@@ -499,7 +499,10 @@ function checkNames(parsed, command) {
 
 /** Why a command has no option of this name. @param {string} name @param {string} shown @param {Command} command */
 function nameProblem(name, shown, command) {
-  const names = [...optionsOf(command), ...GENERAL_OPTIONS].flatMap(namesOf).filter(({ length }) => length > 1);
+  const options = [...optionsOf(command), ...GENERAL_OPTIONS];
+  // The usual options first: of equally similar names the first is suggested.
+  options.sort((a, b) => Number(b.usual ?? false) - Number(a.usual ?? false));
+  const names = options.flatMap(namesOf).filter(({ length }) => length > 1);
   const { commands = [] } = optionNamed(name) ?? {};
   if (commands.length === 0)
     return `unknown option ${oneLine(withoutKeys(shown), 60)}${hintFor(name, names)}; see stress --help-all`;

@@ -1,5 +1,5 @@
-import leven from 'leven';
 import { UsageError } from '../errors.js';
+import { typos } from '../similar-names.js';
 import { VARIABLES, optionNamed } from './options.js';
 
 /** Variables of the environment that begin with STRESS_. */
@@ -48,7 +48,7 @@ function optionName(variable) {
 
 /** The nearest known name, one letter of five apart. @param {string} name @returns {string | undefined} */
 function similar(name) {
-  return VARIABLES.map((known) => ({ known, distance: leven(name, known) }))
+  return VARIABLES.map((known) => ({ known, distance: typos(name, known) }))
     .filter(({ known, distance }) => distance <= (Math.max(name.length, known.length) - PREFIX.length) / 5)
     .sort((a, b) => a.distance - b.distance)[0]?.known;
 }

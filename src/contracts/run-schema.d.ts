@@ -497,6 +497,10 @@ export type BlockTotals = {
   count: number;
   firstNumber: number | null;
   lastNumber: number | null;
+  /** Time of day when the first of them was first read, in milliseconds. Absent in files of release 0.2.0. */
+  firstSeenAtMs?: number | null;
+  /** Of the last of them. */
+  lastSeenAtMs?: number | null;
   /** All that are in these blocks. */
   transactions: number;
   /** Those that an operation waited for. */

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { GAS_PER_BLOB, readBlobFees } from '../chain/blobs.js';
 import { ask, askAll, balanceOf as balanceAt, gasOf, headerAt, nullIfOdd } from '../chain/answers.js';
-import { PAYMENT_GAS, ether } from '../chain/funding.js';
+import { PAYMENT_GAS } from '../chain/funding.js';
 import { DEV_CHAIN_IDS } from '../chain/networks.js';
+import { amount, amountAtMost, exactAmount } from '../coin.js';
 import { RefusedError, StressError, UsageError } from '../errors.js';
 import { counted, timeText } from '../text.js';
 import { operationsOf } from './pacer.js';
@@ -142,10 +143,10 @@ export function estimatePayments({ capWei, chain, fees, wallets, payments }) {
   const wei = (payments?.gas ?? 0n) * fees.priceWei();
   if (capWei !== null && wei > capWei)
     throw new RefusedError(
-      `the payments are expected to cost ${rounded(wei)} in fees, and --max-spend allows ${ether(capWei)}: fund fewer wallets, or raise --max-spend`,
+      `the payments are expected to cost ${amountAtMost(wei)} in fees, and --max-spend allows ${exactAmount(capWei)}: fund fewer wallets, or raise --max-spend`,
     );
   if (DEV_CHAIN_IDS.has(chain.chainId) || payments === null) return null;
-  return `${ether(payments.paidWei)} will be paid to ${counted(wallets, 'wallet')}, for about ${rounded(wei)} in fees (an estimate, at ${gwei(fees.priceWei())} gwei a gas)`;
+  return `${exactAmount(payments.paidWei)} will be paid to ${counted(wallets, 'wallet')}, for about ${amountAtMost(wei)} in fees (an estimate, at ${amount(fees.priceWei())} a gas)`;
 }
 
 /**
@@ -171,7 +172,7 @@ export function lastingText(fundsWei, perSecond, durationMs) {
   const isLong = seconds > (durationMs === null ? LONG_LOAD_S : (2 * durationMs) / 1000);
   return isLong
     ? null
-    : `the load can spend ${ether(fundsWei)}, which lasts for about ${timeText(seconds)} (an estimate)`;
+    : `the load can spend ${exactAmount(fundsWei)}, which lasts for about ${timeText(seconds)} (an estimate)`;
 }
 
 /**
@@ -193,7 +194,7 @@ const REFILL_BLOCKS = 3;
 export function checkRefill(belowWei, amountWei, load, { gas, fees, blockSeconds }) {
   if (belowWei >= amountWei)
     throw new UsageError(
-      `--refill-below ${ether(belowWei)} is not less than the ${ether(amountWei)} that wallets are topped up to: give a higher --fund-amount`,
+      `--refill-below ${exactAmount(belowWei)} is not less than the ${exactAmount(amountWei)} that wallets are topped up to: give a higher --fund-amount`,
     );
   const seconds = REFILL_S + load.threads / WALLETS_PER_SECOND + REFILL_BLOCKS * blockSeconds;
   const inFlightWei = gas.perOperation * fees.worstPriceWei() + (gas.value?.perOperation ?? 0n);
@@ -201,7 +202,7 @@ export function checkRefill(belowWei, amountWei, load, { gas, fees, blockSeconds
   const leastWei = BigInt(load.inFlight) * inFlightWei + BigInt(likelyWei);
   if (belowWei < leastWei)
     throw new UsageError(
-      `--refill-below ${ether(belowWei)} is too low: a wallet may spend ${rounded(leastWei)} in the ${Math.ceil(seconds)} s until a payment arrives, at the present price: give that much, and a higher --fund-amount`,
+      `--refill-below ${exactAmount(belowWei)} is too low: a wallet may spend ${amountAtMost(leastWei)} in the ${Math.ceil(seconds)} s until a payment arrives, at the present price: give that much, and a higher --fund-amount`,
     );
 }
 
@@ -247,8 +248,8 @@ async function lately(rpc, head, timestampS) {
 
 /** @param {Cost} cost @returns {string} one line */
 export function costLine({ priceWei, setUpWei, loadWei, worstWei, operations, isBounded }) {
-  const load = `${rounded(loadWei)} for ${isBounded ? 'about' : 'each'} ${counted(operations, 'operation')}`;
-  return `estimated cost at ${gwei(priceWei)} gwei a gas: set-up ${rounded(setUpWei)}, load ${load} (${rounded(worstWei)} at most)`;
+  const load = `${amountAtMost(loadWei)} for ${isBounded ? 'about' : 'each'} ${counted(operations, 'operation')}`;
+  return `estimated cost at ${amount(priceWei)} a gas: set-up ${amountAtMost(setUpWei)}, load ${load} (${amountAtMost(worstWei)} at most)`;
 }
 
 /** @param {Cost} cost @param {bigint | null} capWei @throws {RefusedError} the estimate exceeds the limit */
@@ -257,19 +258,8 @@ export function checkCost({ setUpWei, loadWei, isBounded }, capWei) {
   if (capWei === null || wei <= capWei) return;
   const remedy = isBounded ? 'a shorter --duration, a lower --rate, fewer wallets' : 'fewer wallets';
   throw new RefusedError(
-    `this run is expected to cost ${rounded(wei)} in fees, and --max-spend allows ${ether(capWei)}: use ${remedy}, or raise --max-spend`,
+    `this run is expected to cost ${amountAtMost(wei)} in fees, and --max-spend allows ${exactAmount(capWei)}: use ${remedy}, or raise --max-spend`,
   );
-}
-
-/** Rounded up to three significant digits. @param {bigint} wei */
-export function rounded(wei) {
-  const unit = 10n ** BigInt(Math.max(0, String(wei).length - 3));
-  return ether(((wei + unit - 1n) / unit) * unit);
-}
-
-/** @param {bigint} wei */
-function gwei(wei) {
-  return Number((Number(wei) / 1e9).toPrecision(3)).toString();
 }
 
 /** What the set-up spends, exactly, from its receipts. */
@@ -305,7 +295,7 @@ export class SetUpCosts {
     }
     if (count === 0 && this.#capWei !== null && this.leftWei !== null)
       throw new RefusedError(
-        `the next set-up transaction may cost ${ether(orders[0].gasLimit * priceWei)}, but ${ether(this.leftWei)} of --max-spend ${ether(this.#capWei)} is left: raise it, or use fewer wallets`,
+        `the next set-up transaction may cost ${exactAmount(orders[0].gasLimit * priceWei)}, but ${exactAmount(this.leftWei)} of --max-spend ${exactAmount(this.#capWei)} is left: raise it, or use fewer wallets`,
       );
     this.openWei += wei;
     return count;

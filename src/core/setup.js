@@ -3,7 +3,6 @@ import { hashOf } from '../chain/chain-identity.js';
 import { fundOnDevChain } from '../chain/devchain.js';
 import {
   MAX_TRANSACTION_GAS,
-  ether,
   foreignSender,
   fundsMissing,
   listWallets,
@@ -19,6 +18,7 @@ import {
 import { Wallet as WalletClass } from '../chain/keys.js';
 import { DEV_CHAIN_IDS } from '../chain/networks.js';
 import { NonceTakenError } from '../chain/send.js';
+import { exactAmount } from '../coin.js';
 import { InterruptedError, RpcError, UnavailableError, UsageError } from '../errors.js';
 import { chainReplaced } from '../inclusion/follow.js';
 import { chooseInclusion, warningOf } from '../inclusion/index.js';
@@ -223,7 +223,7 @@ async function fundWallets(asked, known, onProgress, log) {
     onProgress('funding wallets', Math.min(done, wanting), wanting),
   );
   if (transactions > 0)
-    log.info(`${counted(wanting, 'wallet')} funded: ${counted(transactions, 'transaction')}, ${ether(paidWei)}`);
+    log.info(`${counted(wanting, 'wallet')} funded: ${counted(transactions, 'transaction')}, ${exactAmount(paidWei)}`);
   return refill;
 }
 

@@ -1,11 +1,12 @@
 import { POOL_STATUS, ask, headerAt } from '../chain/answers.js';
 import { isBusy } from '../chain/refusals.js';
+import { amount } from '../coin.js';
 import { RpcError, UsageError } from '../errors.js';
 import { HeldTime } from '../stats/held-time.js';
 import { DEPTH } from '../stats/observed.js';
 import { merge } from '../stats/merge.js';
 import { asMembers, orUnknown, unknown } from '../stats/unknown.js';
-import { counted, digits } from '../text.js';
+import { counted } from '../text.js';
 
 /**
  * --pool-target and --max-base-fee: what is due depends on the chain. This is the side of the run, which looks at the pool
@@ -132,7 +133,7 @@ class Pace {
   #whyNothing({ samples, min }) {
     const { target, maxBaseFeeWei, clock } = this.#options;
     if (this.#held.heldForUs(clock.nowUs()) >= LONG_MS * 1000)
-      return `the base fee is ${gwei(this.#baseFeeWei)}, and --max-base-fee is ${gwei(maxBaseFeeWei)}`;
+      return `the base fee is ${amount(this.#baseFeeWei ?? 0n)}, and --max-base-fee is ${amount(maxBaseFeeWei ?? 0n)}`;
     if (target === null || samples === 0 || min <= (1 + NEAR) * target) return null;
     return `the pool has ${counted(min, 'transaction')} or more, and --pool-target is ${target}`;
   }
@@ -192,8 +193,3 @@ export const pace = {
     return new Pace({ rpc, clock, stop, ...limits, maxBaseFeeWei, share: 1 / (config.instance.instances ?? 1) });
   },
 };
-
-/** @param {bigint | null} wei */
-function gwei(wei) {
-  return `${digits(Number(wei) / 1e9)} gwei`;
-}

@@ -21,11 +21,6 @@ export function boundedMs(json, censored, names) {
   });
 }
 
-/** An amount in ether, with three digits, or all before the decimal point. @param {bigint} wei */
-export function amount(wei) {
-  return `${digits(Number(wei) / 1e18)} ether`;
-}
-
 /** Changes below this are rounding errors. */
 const LEAST_CHANGE = 5e-6;
 

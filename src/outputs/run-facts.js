@@ -1,3 +1,4 @@
+import { amount } from '../coin.js';
 import { auditGaps, auditResult } from '../stats/audit-result.js';
 import { blockIntervalMs } from '../stats/blocks.js';
 import { LISTED_COUNTS, censoredOf, figureOf, shownFigure, socketWarnings } from '../stats/figures.js';
@@ -7,7 +8,7 @@ import { isUnknown } from '../stats/unknown.js';
 import { endedIn, stoppedMs } from '../stats/verdict-facts.js';
 import { LIMIT_WORDS, nextOf } from '../stats/verdict.js';
 import { byCode, count, counted, digits, partOf, percent, quantity, seconds, shellWord } from '../text.js';
-import { amount, boundedMs } from './format.js';
+import { boundedMs } from './format.js';
 import { auditWord } from './run-tables.js';
 import { tableOf } from './table.js';
 

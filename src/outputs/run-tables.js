@@ -1,3 +1,4 @@
+import { amount } from '../coin.js';
 import { auditResult } from '../stats/audit-result.js';
 import { LISTED_COUNTS, STAGES, censoredOf, shownFigure, spreadPerSecond } from '../stats/figures.js';
 import { heldRate } from '../stats/growth.js';
@@ -56,7 +57,9 @@ function inWindowText({ counts, rates, window }) {
   const { verifiedPerSecond: perSecond, spreadMs = window.durationMs } = rates;
   if (perSecond === null) return '';
   const counted = Math.round((perSecond * spreadMs) / 1000);
-  return counted === counts.verified ? '' : `${count(counted)} in the window`;
+  return counted === counts.verified
+    ? ''
+    : `${count(counted)} of them in the window (as TPS counts), the others before or after it`;
 }
 
 /** The most frequent first. @param {RunFile} run @returns {Table} */
@@ -115,7 +118,7 @@ function paceRows({ pace, window }) {
   }
   if (maxBaseFeeWei !== null) {
     const share = percent(window.durationMs === 0 ? 0 : Math.min(1, pausedMs / window.durationMs));
-    const above = `the base fee was above ${digits(Number(maxBaseFeeWei) / 1e9)} gwei ${counted(pauses, 'time')}`;
+    const above = `the base fee was above ${amount(BigInt(maxBaseFeeWei))} ${counted(pauses, 'time')}`;
     rows.push([
       'paused',
       seconds(pausedMs),

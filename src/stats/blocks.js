@@ -16,6 +16,7 @@ export function noBlocks() {
 /** @param {SeenBlock} block @returns {BlockTotals} */
 export function totalsOfBlock({
   number,
+  seenAtMs,
   transactions,
   ours,
   gasUsed,
@@ -38,6 +39,8 @@ export function totalsOfBlock({
     count: 1,
     firstNumber: number,
     lastNumber: number,
+    firstSeenAtMs: seenAtMs,
+    lastSeenAtMs: seenAtMs,
     transactions,
     ours,
     aboveMaxFee: isAboveMaxFee === true ? 1 : 0,
@@ -68,16 +71,21 @@ export function addBlocks(a, b) {
 const STILL = 5;
 
 /**
+ * From the first block to the last one: the ends of the window lie anywhere between two blocks.
  * @param {BlockTotals} totals
  * @param {number} durationMs of the time in which they were seen
  * @returns {number} the mean time between two blocks, without the gap of a halt
  */
-export function blockIntervalMs({ count, gapMaxMs = 0, skewMinMs, skewMaxMs }, durationMs) {
+export function blockIntervalMs(totals, durationMs) {
+  const { count, gapMaxMs = 0, skewMinMs, skewMaxMs, firstSeenAtMs, lastSeenAtMs } = totals;
   const gapMs = Math.min(gapMaxMs, durationMs);
   const othersMs = (durationMs - gapMs) / Math.max(1, count - 1);
   // Blocks produced in the gap but seen after it have a larger skew: no halt.
   const isLate = (skewMaxMs ?? 0) - (skewMinMs ?? 0) > gapMs / 2;
-  return count > 2 && gapMs > STILL * othersMs && !isLate ? othersMs : durationMs / count;
+  if (count > 2 && gapMs > STILL * othersMs && !isLate) return othersMs;
+  const spanMs = (lastSeenAtMs ?? NaN) - (firstSeenAtMs ?? NaN);
+  // Older files do not have the instants.
+  return count > 1 && spanMs > 0 ? spanMs / (count - 1) : durationMs / count;
 }
 
 /** Each thread sees every block, but only its own transactions in it. A block counts once all threads have seen it. */

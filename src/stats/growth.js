@@ -39,15 +39,20 @@ export function verifiedWhileDue({ rates: { verifiedPerSecond }, window: { durat
   return verifiedPerSecond === null || lengthMs <= 0 ? null : (verifiedPerSecond * durationMs) / lengthMs;
 }
 
+/** The exit code stays 0 without a threshold. */
+const EXIT_HINT = " (--threshold 'held>=99%' makes this exit code 99)";
+
 /** @param {RunFile} run @returns {string | null} a warning; null in a closed loop, or if the rate was held */
 export function rateNotHeld(run) {
   const { asked = 0, rate = 0, isHeld = true, growth = null } = heldRate(run) ?? {};
   if (isHeld) return null;
   const { dropped, scheduled } = run.window.counts;
-  const words = `THE RATE WAS NOT HELD: ${digits(rate)} of ${digits(asked)} operations per second, ${percent(1 - rate / asked)} short`;
-  return growth === null
-    ? `${words}; ${count(dropped)} of ${count(scheduled)} were dropped because no wallet was idle`
-    : `${words}, and the rest only after the window; ${growth}`;
+  const words = `the rate was not held: ${digits(rate)} of ${digits(asked)} operations per second, ${percent(1 - rate / asked)} short`;
+  const why =
+    growth === null
+      ? `; ${count(dropped)} of ${count(scheduled)} were dropped because no wallet was idle`
+      : `, and the rest only after the window; ${growth}`;
+  return `${words}${why}${run.thresholds.length === 0 ? EXIT_HINT : ''}`;
 }
 
 /** A gas rate is off by more than this if the gas of an operation has changed since the warm-up. */
@@ -59,7 +64,7 @@ export function gasRateNotHeld({ gasRate }, own) {
   const share = own / gasRate.gasPerSecond;
   if (Math.abs(share - 1) <= GAS_HELD) return null;
   const [used, asked] = [own, gasRate.gasPerSecond].map((gas) => digits(gas / 1e6));
-  return `THE GAS RATE WAS NOT HELD: ${used} of ${asked} Mgas/s, ${percent(share)}`;
+  return `the gas rate was not held: ${used} of ${asked} Mgas/s, ${percent(share)}`;
 }
 
 /**

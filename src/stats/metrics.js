@@ -68,6 +68,8 @@ export const BLOCKS = {
     count: onPage(sum, 'stress_blocks_total', 'Blocks seen'),
     firstNumber: first,
     lastNumber: onPage(latestOrFirst, 'stress_block_number', 'Number of the last block'),
+    firstSeenAtMs: first,
+    lastSeenAtMs: latestOrFirst,
     ours: onPage(sum, ...ofSenders('true')),
     aboveMaxFee: sum,
     transactions: onPage(sum, ...ofSenders('false'), ({ transactions, ours }) => transactions - ours),

@@ -1,4 +1,4 @@
-import { ether } from '../chain/funding.js';
+import { exactAmount } from '../coin.js';
 import { EXIT, RefusedError } from '../errors.js';
 import { isPlain } from '../stats/sample.js';
 
@@ -99,7 +99,7 @@ export class Budget {
     if (leftWei === null || spending === undefined) return;
     if (leftWei === 0n)
       throw new RefusedError(
-        `the runs of this study may have spent all of ${MAX_SPEND} ${ether(/** @type {bigint} */ (this.#capWei))}: raise it, and the same command continues`,
+        `the runs of this study may have spent all of ${MAX_SPEND} ${exactAmount(/** @type {bigint} */ (this.#capWei))}: raise it, and the same command continues`,
       );
     spending.open = { file, capWei: String(leftWei) };
     await this.#save();

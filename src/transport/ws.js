@@ -34,6 +34,9 @@ const STALLED_MS = 1000;
 /** Status of a handshake with which servers refuse more connections. */
 const TOO_MANY = Object.freeze([429, 503]);
 
+/** Status with which an HTTP server answers a handshake: it takes it for a request that is valid, or is none of JSON-RPC. */
+const HTTP_ONLY = Object.freeze([200, 204, 400, 405, 415, 426]);
+
 /** Time between pings. A connection whose other end is gone without a word looks like one on which nothing happens. */
 const PING_EVERY_MS = 10_000;
 /** A connection without a message or an answer to pings for this time is lost. */
@@ -227,8 +230,11 @@ class WsConnection {
 
 /** @param {number | undefined} status */
 function handshakeRefused(status) {
-  const hint = status === 401 || status === 403 ? 'its credentials' : 'the URL';
-  return new TransportError(`it answers the WebSocket handshake with HTTP ${status}: check ${hint}`, 'handshake');
+  const isHttp = HTTP_ONLY.includes(status ?? 0);
+  const hint = isHttp
+    ? 'it serves no WebSockets there: give its http:// URL, or the port of its WebSockets'
+    : `check ${status === 401 || status === 403 ? 'its credentials' : 'the URL'}`;
+  return new TransportError(`it answers the WebSocket handshake with HTTP ${status}: ${hint}`, 'handshake');
 }
 
 /** @param {TransportOptions} options @returns {Transport} */

@@ -3,7 +3,7 @@ import { isWorkloadFile } from '../files.js';
 import { WorkloadHost } from './kit.js';
 import { assertKzgLibrary } from './sidecars.js';
 import { setsOf } from './table.js';
-import { beforeLoad, inTime, locateError, unlessAborted } from './user-code.js';
+import { UserSettings, beforeLoad, inTime, locateError, unlessAborted } from './user-code.js';
 import { checkedWorkload, loadWorkloadFile } from './user-file.js';
 import { counted } from '../text.js';
 
@@ -62,6 +62,7 @@ async function createHosted(name, { create, ...options }) {
   const host = new WorkloadHost(file, options);
   const { kit, rpc } = host;
   const state = options.state?.own;
+  const user = new UserSettings(settings.set ?? []);
   /** @type {any} */
   let own;
   if (file === null) {
@@ -69,15 +70,14 @@ async function createHosted(name, { create, ...options }) {
     const set = setsOf(name, settings.set);
     own = await module.default({ ...options, kit, set, state, createMember: createHosted });
   } else {
-    const set = Object.freeze(Object.fromEntries(settings.set ?? []));
     const make = create ?? (await loadWorkloadFile(file));
     try {
-      own = await inTime(make({ kit, rpc, settings: { set }, state }), `${displayName(file)}: create()`);
+      own = await inTime(make({ kit, rpc, settings: { set: user.set }, state }), `${displayName(file)}: create()`);
     } catch (error) {
-      throw locateError(error, file, 'create()');
+      throw locateError(error, file, 'create()', user);
     }
   }
-  const whole = file === null ? own : checkedWorkload(own, file);
+  const whole = file === null ? own : checkedWorkload(own, file, user);
   host.verifiesBy(own.verify);
   const workload = whole.kind === 'call' ? completedCalls(whole, host) : completed(whole, host);
   const { next } = workload;

@@ -38,10 +38,35 @@ export function describeValue(value) {
   return oneLine(inspect(value, { depth: 1, breakLength: Infinity, maxStringLength: 60 }), 120);
 }
 
-/** Errors of this program, such as a lost connection, stay as they are. @param {unknown} error @param {string | null} file null: of a built-in workload @param {string} what threw it */
-export function locateError(error, file, what) {
+/** Errors of this program, such as a lost connection, stay as they are. @param {unknown} error @param {string | null} file null: of a built-in workload @param {string} what threw it @param {UserSettings} [settings] */
+export function locateError(error, file, what, settings) {
   if (error instanceof StressError || file === null) return error;
-  return new WorkloadError(`${displayName(file)}: ${what} threw: ${messageOf(error)}`);
+  return new WorkloadError(`${displayName(file)}: ${what} threw: ${messageOf(error)}${settings?.lackingText ?? ''}`);
+}
+
+/** The values of --set, which remember the names that the workload has read and nobody has given. */
+export class UserSettings {
+  /** @type {Set<string>} */
+  #lacking = new Set();
+
+  /** @param {readonly (readonly [string, string])[]} pairs */
+  constructor(pairs) {
+    /** @type {Readonly<Record<string, string>>} */
+    this.set = new Proxy(Object.freeze(Object.fromEntries(pairs)), {
+      get: (values, name) => {
+        if (typeof name === 'string' && !Object.hasOwn(values, name)) this.#lacking.add(name);
+        return Reflect.get(values, name);
+      },
+    });
+  }
+
+  /** For the end of an error of the workload. */
+  get lackingText() {
+    const names = [...this.#lacking].map((name) => `--set ${oneLine(name, 60)}=VALUE`);
+    return names.length === 0
+      ? ''
+      : `; it reads ${names.join(', ')}, which ${names.length === 1 ? 'is' : 'are'} not given`;
+  }
 }
 
 /** Before the load a request that the node refuses is an error of the user's workload. @template T @param {string | null} file @param {string} what @param {() => T | Promise<T>} action @returns {Promise<T>} */

@@ -14,6 +14,7 @@ import { describeValue, inTime, locateError, messageOf } from './user-code.js';
  * A user's workload file (`--workload ./mine.mjs`): loads it, and checks what its functions return.
  *
  * @import { Create, Workload } from '../contracts/workload.d.ts'
+ * @import { UserSettings } from './user-code.js'
  *
  * @typedef {object} Part a function of a workload
  * @property {string} [wanted] what it must return; anything unless given
@@ -137,8 +138,8 @@ const PARTS = Object.freeze({
   },
 });
 
-/** The same workload, which checks what its functions return. @param {any} own the result of create() @param {string} file as the user gave it @returns {Workload} */
-export function checkedWorkload(own, file) {
+/** The same workload, which checks what its functions return. @param {any} own the result of create() @param {string} file as the user gave it @param {UserSettings} [settings] @returns {Workload} */
+export function checkedWorkload(own, file, settings) {
   /** @param {boolean} holds @param {string} words */
   const assert = (holds, words) => {
     if (!holds) throw new WorkloadError(`${displayName(file)}: ${words}`);
@@ -162,7 +163,7 @@ export function checkedWorkload(own, file) {
       typeof own[name] === 'function',
       `${name} of the workload must be a function, not ${describeValue(own[name])}`,
     );
-    workload[name] = checkedPart(own, name, part, file);
+    workload[name] = checkedPart(own, name, part, { file, settings });
   }
   if (own.prepare !== undefined)
     workload.handOver ??= () =>
@@ -173,8 +174,13 @@ export function checkedWorkload(own, file) {
   return /** @type {Workload} */ (workload);
 }
 
-/** @param {any} own @param {string} name @param {Part} part @param {string} file @returns {(...given: any[]) => any} */
-function checkedPart(own, name, { wanted, holds = () => true, complete = (value) => value, isTimed }, file) {
+/** @param {any} own @param {string} name @param {Part} part @param {{file: string, settings?: UserSettings}} of @returns {(...given: any[]) => any} */
+function checkedPart(
+  own,
+  name,
+  { wanted, holds = () => true, complete = (value) => value, isTimed },
+  { file, settings },
+) {
   const what = `${name}()`;
   // What was returned again is not checked again.
   const seen = new WeakSet();
@@ -183,7 +189,7 @@ function checkedPart(own, name, { wanted, holds = () => true, complete = (value)
     if (seen.has(value)) return value;
     if (!holdsFor(value, holds))
       throw new WorkloadError(
-        `${displayName(file)}: ${what} returned ${describeValue(value)}, and must return ${wanted}`,
+        `${displayName(file)}: ${what} returned ${describeValue(value)}, and must return ${wanted}${settings?.lackingText ?? ''}`,
       );
     if (name === 'next') seen.add(value);
     return complete(value);
@@ -191,7 +197,7 @@ function checkedPart(own, name, { wanted, holds = () => true, complete = (value)
   /** @param {unknown} error */
   const fail = (error) => {
     if (name === 'verify' && isAbsent(error)) return { state: 'behind', effect: null, target: null };
-    throw locateError(error, file, what);
+    throw locateError(error, file, what, settings);
   };
   return (...given) => {
     try {

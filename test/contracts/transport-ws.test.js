@@ -253,13 +253,14 @@ describe('transport ws: an endpoint that', LIMIT, () => {
     'HTTP/1.1 101 X\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-accept: guessed\r\n\r\n';
   /** What it sends at once, and again and again. @type {Array<[string, string, string, RegExp]>} */
   const handshakes = [
-    ...[200, 301, 404, 503].map(
+    ...[301, 404, 503].map(
       (status) =>
         /** @type {[string, string, string, RegExp]} */ ([
           ...[`HTTP ${status}`, refusal(status), ''],
           new RegExp(`^transport_handshake .*HTTP ${status}: check the URL$`),
         ]),
     ),
+    ['HTTP 200', refusal(200), '', /^transport_handshake .*HTTP 200: it serves no WebSockets there: give its http/],
     ['HTTP 401', refusal(401), '', /^transport_handshake .*HTTP 401: check its credentials$/],
     ['the wrong key', wrongKey, '', /^transport_bad_response /],
     ['other bytes', 'SSH-2.0-OpenSSH_9.6\r\n', '', /^transport_/],

@@ -68,9 +68,9 @@ describe('wallets without funds', () => {
     const poor = Wallet.createRandom();
     await setBalance(chain, poor.address, parseEther('1'));
     for (const [amount, says] of /** @type {Array<[string, RegExp]>} */ ([
-      ['0.5', /has 1\.0 ether, the payments need 1\.5 ether$/m],
+      ['0.5', /has 1 ether, the payments need 1\.5 ether$/m],
       // Enough for the wallets, but not for the fee.
-      ['0.33333333333333333', /has 1\.0 ether, the payments need 1\.0\d+ ether$/m],
+      ['0.33333333333333333', /has 1 ether, the payments need 1\.0\d+ ether$/m],
     ]))
       await refused(`-t 3 -o 10 -d 1s --fund-amount ${amount}`, { STRESS_FUNDER_KEY: poor.privateKey }, 69, says);
     assert.equal(await balanceOf(chain, poor.address), parseEther('1'));
@@ -109,7 +109,7 @@ describe('a funder', () => {
     assert.equal(await nonceOf(chain, FUNDER.address), 1);
 
     const second = await runStress(args, { env: WITH_FUNDER });
-    const nothing = [0, '0 of 5 wallets topped up to 0.1 ether: 0.0 ether in 0 transactions\n'];
+    const nothing = [0, '0 of 5 wallets topped up to 0.1 ether: 0 ether in 0 transactions\n'];
     assert.deepEqual([second.code, second.stdout], nothing);
     assert.equal(await nonceOf(chain, FUNDER.address), 1);
   });
@@ -136,7 +136,7 @@ describe('a funder', () => {
     assert.equal(stdout.split(' ')[0], formatEther(got), 'it says what came back');
 
     const again = await runStress(args, { env: WITH_FUNDER });
-    assert.deepEqual([again.code, again.stdout], [0, `0.0 ether sent to ${FUNDER.address} from 0 of 5 wallets\n`]);
+    assert.deepEqual([again.code, again.stdout], [0, `0 ether sent to ${FUNDER.address} from 0 of 5 wallets\n`]);
   });
 
   test('is not needed to reclaim: --to', async () => {
@@ -152,7 +152,7 @@ describe('a funder', () => {
     const before = await nonceOf(chain, FUNDER.address);
     const args = ['fund', '-t', '1000', '-o', '1000', '--rpc', chain.url, '--fund-amount', '0.01'];
     const { stdout } = await exited(0, args, { env: WITH_FUNDER });
-    assert.equal(stdout, '1,000 of 1,000 wallets topped up to 0.01 ether: 10.0 ether in 5 transactions\n');
+    assert.equal(stdout, '1,000 of 1,000 wallets topped up to 0.01 ether: 10 ether in 5 transactions\n');
     const some = [1000, 1199, 1200, 1567, 1999];
     assert.deepEqual(await balancesOf(chain, some), Array(some.length).fill(parseEther('0.01')));
     assert.equal(await nonceOf(chain, FUNDER.address), before + 5);

@@ -36,6 +36,7 @@ const FILES = {
   'c.json': '{"schema":"evm-stress/calls@1","calls":[{"method":"a","check":"same"}]}',
   traffic: '{"method":"eth_chainId"}\n',
   writes: '{"method":"evm_mine"}',
+  keystore: '{"address":"f39f","crypto":{"cipher":"aes-128-ctr"},"version":3}',
   'no-json': 'threads: 5',
   braces: '{}',
   'package.json': '{"type":"commonjs"}',
@@ -121,6 +122,8 @@ how many wallets, and from which on
 keys
   -t 4 --keys DIR/keys -> 64 wallets 0..3 do not exist: */keys has 3 (0..2); use a smaller -t or -o
   -t 1 --keys DIR/none -> 65 cannot read the key file */none: no such file
+  -t 1 --keys DIR/keystore -> 65 *keystore is an encrypted keystore, as geth and foundry write them, which is not read (*): a key file has one private key a line, or is a JSON array of keys, or of objects with privateKey
+  -t 1 --keys DIR/braces -> 65 *braces is a JSON object: a key file has one private key a line, or *
   -t 1 --keys DIR/no-key -> 65 *no-key, line 3: not a private key: expected 64 hexadecimal digits, with or without 0x
   -t 1 --rpc mainnet.invalid/v3/${KEY_OF_URL} -> 64 --rpc must be a URL such as http://127.0.0.1:8545*
 
@@ -130,6 +133,7 @@ mnemonics
 
 options
   -t 1 --thread 5 -> 64 unknown option --thread: did you mean --threads?; see stress --help-all
+  -t 1 --rcp http://127.0.0.1:1 -> 64 unknown option --rcp: did you mean --rpc?; see stress --help-all
   -t 1 --__proto__ x -> 64 unknown option --*proto*; see stress --help-all
   -t 1 --workload magic -> 64 --workload must be one of counter, transfer, erc20, erc721, storage, deploy, compute, swap, contention, logs, rpc, ./FILE.mjs, not "magic"
   -t 1 --set a=1 -> 64 --set a=... is no setting of --workload counter, which has none

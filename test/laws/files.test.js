@@ -81,6 +81,24 @@ describe('writeFileAtomically()', () => {
   });
 });
 
+it(
+  'checkWritable(): finds a folder without new files, also as root',
+  { skip: process.platform !== 'linux' },
+  async () => {
+    await assert.rejects(checkWritable('/proc/run.html'), OutputError);
+  },
+);
+
+it('checkWritable(): leaves nothing, and keeps a file that is there', async (t) => {
+  const folder = temporaryFolder(t);
+  const file = join(folder, 'run.html');
+  await checkWritable(file);
+  assert.deepEqual(readdirSync(folder), []);
+  writeFileSync(file, 'kept');
+  await checkWritable(file);
+  assert.deepEqual([readdirSync(folder), readFileSync(file, 'utf8')], [['run.html'], 'kept']);
+});
+
 describe('writeFileAtomically(): who may read and change the file', { skip: noPermissions }, () => {
   /** @param {string} file */
   const modeOf = (file) => (statSync(file).mode & 0o777).toString(8);

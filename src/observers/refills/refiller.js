@@ -1,5 +1,6 @@
 import { ask, askAll, balanceOf, gather, nonceOf, nullIfAbsent, receiptOf } from '../../chain/answers.js';
-import { ether, followFees, pay, planPayments, settleFunder } from '../../chain/funding.js';
+import { followFees, pay, planPayments, settleFunder } from '../../chain/funding.js';
+import { exactAmount } from '../../coin.js';
 import { FundsError, RefusedError, StressError } from '../../errors.js';
 import { timeText } from '../../text.js';
 
@@ -124,7 +125,7 @@ export class Refiller {
     if (2n * needWei <= amountWei) return needWei;
     warn(
       'price',
-      `what a wallet has in flight may cost ${ether(needWei)} at the present price, and wallets are topped up to ${ether(amountWei)}: give a --fund-amount of twice what is in flight`,
+      `what a wallet has in flight may cost ${exactAmount(needWei)} at the present price, and wallets are topped up to ${exactAmount(amountWei)}: give a --fund-amount of twice what is in flight`,
     );
     const leastWei = operationWei > amountWei / 2n ? operationWei : amountWei / 2n;
     if (operationWei > amountWei || leastWei <= belowWei) return belowWei;
@@ -242,7 +243,7 @@ export class Refiller {
     if (isLow && !this.#isLow)
       warn(
         'funder',
-        `the funder ${funder.address} has ${ether(funderWei)}, which lasts for about ${timeText(seconds)}: pay it more, or wallets run dry`,
+        `the funder ${funder.address} has ${exactAmount(funderWei)}, which lasts for about ${timeText(seconds)}: pay it more, or wallets run dry`,
       );
     this.#isLow = isLow;
   }

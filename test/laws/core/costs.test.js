@@ -8,7 +8,6 @@ import {
   costLine,
   estimateCost,
   lastingText,
-  rounded,
   secondsPerBlock,
   weiPerSecond,
   withBlobs,
@@ -76,7 +75,7 @@ describe('estimateCost()', () => {
   it('without a duration: per thousand operations', () => {
     assert.equal(
       costLine(estimateCost({ ...PARTS, load: { ...LOAD, durationMs: null } })),
-      'estimated cost at 2 gwei a gas: set-up 0.0 ether, load 0.05 ether for each 1,000 operations (0.3 ether at most)',
+      'estimated cost at 2 gwei a gas: set-up 0 ether, load 0.05 ether for each 1,000 operations (0.3 ether at most)',
     );
   });
 });
@@ -122,7 +121,7 @@ describe('refills', () => {
   it('lastingText(): for a load that is longer than half of it', () => {
     assert.equal(
       lastingText(ETHER, Number(ETHER) / 3600, null),
-      'the load can spend 1.0 ether, which lasts for about 1h00m (an estimate)',
+      'the load can spend 1 ether, which lasts for about 1h00m (an estimate)',
     );
     assert.equal(lastingText(ETHER, Number(ETHER) / 3600, 20 * 60_000), null);
     assert.equal(lastingText(ETHER, 1, null), null);
@@ -140,7 +139,7 @@ describe('refills', () => {
     );
     assert.throws(
       () => checkRefill(ETHER, ETHER, LOAD, chain),
-      /is not less than the 1\.0 ether that wallets are topped up to/,
+      /is not less than the 1 ether that wallets are topped up to/,
     );
   });
 });
@@ -180,15 +179,4 @@ describe('secondsPerBlock()', () => {
     assert.equal(await measure(12_000, 5000), null);
     assert.equal(await measure(3600, 5000), null);
   });
-});
-
-it('rounded(): keeps three significant digits and rounds up', () => {
-  const table = /** @type {Array<[bigint, string]>} */ ([
-    [0n, '0.0 ether'],
-    [parseEther('1.2340001'), '1.24 ether'],
-    [parseEther('0.000999001'), '0.001 ether'],
-    [parseEther('12345'), '12400.0 ether'],
-    [7n, '0.000000007 gwei'],
-  ]);
-  for (const [wei, text] of table) assert.equal(rounded(wei), text);
 });

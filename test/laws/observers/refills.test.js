@@ -199,7 +199,7 @@ describe('a refill', () => {
     assert.equal(balances.get(addressOf(1)), 2n * ETHER, 'a payment would not be worth its gas');
     assert.match(
       warnings[0],
-      /^price: what a wallet has in flight may cost 10\.0+1 ether at the present price, and wallets are topped up to 3\.0 ether/,
+      /^price: what a wallet has in flight may cost 10\.0+1 ether at the present price, and wallets are topped up to 3 ether/,
     );
   });
 
@@ -252,7 +252,7 @@ describe('a refill', () => {
     assert.deepEqual(sent, []);
     assert.match(
       warnings[0],
-      /^refill: wallets were not refilled: the funder 0xf{40} has 1\.0 ether, the payments need 3\.0 ether$/,
+      /^refill: wallets were not refilled: the funder 0xf{40} has 1 ether, the payments need 3 ether$/,
     );
   });
 
@@ -356,7 +356,7 @@ describe('a refill', () => {
       await clock.advance(5000);
     }
     assert.equal(warnings.length, 1);
-    assert.match(warnings[0], /^funder: the funder 0xf{40} has 5\.0 ether, which lasts for about 8m\d\ds: /);
+    assert.match(warnings[0], /^funder: the funder 0xf{40} has 5 ether, which lasts for about 8m\d\ds: /);
   });
 });
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { SharedBlocks } from '../../../src/stats/blocks.js';
+import { SharedBlocks, blockIntervalMs, noBlocks } from '../../../src/stats/blocks.js';
 import { blockOf as seenBlock } from '../../helpers/samples.js';
 
 /** @import { SeenBlock } from '../../../src/contracts/chain.d.ts' */
@@ -73,4 +73,11 @@ describe('SharedBlocks', () => {
       ['0x2', 1],
     ]);
   });
+});
+
+it('blockIntervalMs(): from the first block to the last one, however the window lies', () => {
+  const blocks = { ...noBlocks(), count: 11, firstSeenAtMs: 5000, lastSeenAtMs: 15_090 };
+  for (const durationMs of [10_200, 12_000]) assert.equal(blockIntervalMs(blocks, durationMs), 1009);
+
+  assert.equal(blockIntervalMs({ ...noBlocks(), count: 4 }, 4000), 1000);
 });

@@ -658,7 +658,7 @@ describe('judge()', () => {
     assert.equal(judge(slow)?.name, 'node-bound');
     assert.match(
       rateNotHeld(slow) ?? '',
-      /^THE RATE WAS NOT HELD: .* short, and the rest only after the window; latency grew from 1,000 ms .* to 4,000 ms/,
+      /^the rate was not held: .* short, and the rest only after the window; latency grew from 1,000 ms .* to 4,000 ms/,
     );
     assert.equal(rateNotHeld(run), null);
     const ofRows = openRun({ verified: 2500, latencies: [1e6, 3e6, 4e6, 4e6] });
@@ -670,7 +670,7 @@ describe('judge()', () => {
     );
     // A part of the window was a pause: what was verified is of the same time as what was asked for.
     const paused = { ...slow, pace: paceOf({ pausedMs: 3750 }) };
-    assert.match(rateNotHeld(paused) ?? '', /^THE RATE WAS NOT HELD: 400 of 500 operations per second, 20 % short/);
+    assert.match(rateNotHeld(paused) ?? '', /^the rate was not held: 400 of 500 operations per second, 20 % short/);
     assert.equal(rateNotHeld(closedRun()), null);
   });
 

@@ -178,7 +178,7 @@ it('a study whose limit is used up goes on with a higher one, and keeps its runs
     () => 'to its end',
     () => ({ wei: 4000 }),
   );
-  assert.match(first.lines, /the runs of this study may have spent all of --max-spend 0\.00001 gwei: raise it, and/);
+  assert.match(first.lines, /the runs of this study may have spent all of --max-spend 10000 wei: raise it, and/);
   assert.deepEqual(first.limits, [10_000, 6000, 2000]);
   const { study, line } = STUDIES.sweep;
   const more = studied(

@@ -247,3 +247,26 @@ describe('a workload of the user: plain calls', () => {
     }
   });
 });
+
+it('an error of a workload names the values of --set that it reads and nobody has given', async () => {
+  const create = (/** @type {any} */ { settings: { set } }) => ({
+    kind: 'transaction',
+    next: () => ({ to: set.to, data: set.a && '0x', gasLimit: 21_000n }),
+  });
+  const of = (/** @type {Array<[string, string]>} */ set) =>
+    createWorkload(FILE, { rpc: fakeRpc({}), settings: { set }, create: /** @type {any} */ (create) });
+  const lacking = /** @type {any} */ (await of([['a', '1']]));
+  await refused(() => lacking.next(0, 0), /; it reads --set to=VALUE, which is not given$/);
+  const given = /** @type {any} */ (
+    await of([
+      ['a', '1'],
+      ['to', TO],
+    ])
+  );
+  assert.equal(given.next(0, 0).to, TO);
+  const throwing = (/** @type {any} */ { settings: { set } }) => BigInt(set.x + set.y);
+  await refused(
+    () => createWorkload(FILE, { rpc: fakeRpc({}), settings: { set: [] }, create: /** @type {any} */ (throwing) }),
+    /create\(\) threw: .*; it reads --set x=VALUE, --set y=VALUE, which are not given$/,
+  );
+});
