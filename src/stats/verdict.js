@@ -38,6 +38,8 @@ const ALL = 0.9;
 const FEW = 0.25;
 /** Share of the operations that were not verified from which on one reason explains them. */
 const MAIN = 0.75;
+/** A window without a block proves nothing if it is shorter. */
+const LEAST_STILL_MS = 5000;
 /** Share of the time without a CPU from which on it is mentioned; on a shared machine a tenth is usual. */
 const NOTED = 0.1;
 /** Share of the time without a CPU from which on the advice is a CPU. */
@@ -276,7 +278,8 @@ function excludedOf(facts) {
 /** @param {Facts} facts */
 function isStill({ run: { blocks, window }, stillMs, isChainSeen, wasAway }) {
   if (!isChainSeen || wasAway || stillMs < MOST * window.durationMs) return false;
-  if (blocks.count === 0) return window.counts.verified === 0;
+  // A shorter window may lie between two blocks of most chains.
+  if (blocks.count === 0) return window.counts.verified === 0 && window.durationMs >= LEAST_STILL_MS;
   return blocks.count >= PACED && stillMs >= STILL * blockIntervalMs(blocks, window.durationMs);
 }
 

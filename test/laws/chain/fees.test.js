@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
+import { formatUnits } from 'ethers';
 import { describe, it } from 'node:test';
 import { readBlobFees, takesCellProofs } from '../../../src/chain/blobs.js';
-import { createFees, gwei, readFees } from '../../../src/chain/fees.js';
+import { createFees, readFees } from '../../../src/chain/fees.js';
 import { RpcError, TransportError } from '../../../src/errors.js';
 import { fails, fakeRpc } from '../../helpers/fake-rpc.js';
 
@@ -157,7 +158,8 @@ describe('fees.raiseOffer()', () => {
       for (let times = 0; times < 9 && why === null; times += 1) {
         why = fees.raiseOffer(fees.current(), stated);
         assert.equal(fees.worstPriceWei(), 5n * GWEI);
-        if (why === null) offered.push(gwei(fees.current().maxPriorityFeePerGasWei ?? 0n).replace(' gwei', ''));
+        if (why === null)
+          offered.push(formatUnits(fees.current().maxPriorityFeePerGasWei ?? 0n, 'gwei').replace(/\.0$/, ''));
       }
       assert.deepEqual(offered, tips);
       assert.match(String(why), offered.length === 1 ? /more than the minimum/ : /--max-fee 5 gwei allows no higher/);
