@@ -44,7 +44,9 @@ function assertSchemaIsStrict(run) {
     ...['', '/perWallet', '/pool'].map((name) => `/generator/nodeLimits${name}`),
     '/generator/refusals',
     ...['/blocks', '/intervals/0/blocks'].flatMap((blocks) =>
-      ['full', 'gapMaxMs', 'own', 'fullness', 'fullnessSum', 'aboveMaxFee'].map((name) => `${blocks}/${name}`),
+      ['full', 'gapMaxMs', 'own', 'fullness', 'fullnessSum', 'aboveMaxFee', 'firstSeenAtMs', 'lastSeenAtMs'].map(
+        (name) => `${blocks}/${name}`,
+      ),
     ),
     ...['/gas', '/series', '/rates/chainGasPerSecond', '/rates/spreadMs', '/intervals/0/perSecond'],
     ...['/probes', '/intervals/0/probes'].flatMap((probes) => [`${probes}/loop/cpuUs`, `${probes}/loop/waitedUs`]),
