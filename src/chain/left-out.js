@@ -16,7 +16,7 @@ import { TIP, ask, balanceOf, fullBlockAt, gather, headerAt, nullIfOdd } from '.
  * @typedef {object} LeftOut
  * @property {bigint} leastTipWei what a replacement offers at least
  * @property {boolean} isTipLow the blocks have taken no tip as low as that of the transaction
- * @property {boolean} isTipKnown they have transactions, whose tips are known
+ * @property {boolean} isTipKnown they have transactions; otherwise they are empty
  */
 
 /** So many blocks that could have taken it. */
@@ -62,6 +62,8 @@ export class BlockRoom {
     const suggestedWei = (await nullIfOdd(ask(this.#rpc, TIP, this.#purpose))) ?? 0n;
     const taken = tips.filter((tip) => tip !== null);
     const lowestWei = taken.length === 0 ? null : taken.reduce((a, b) => (a < b ? a : b));
+    // Blocks that have transactions, and do not say what they pay, prove nothing.
+    if (lowestWei === null && headers.some((header) => header?.gasUsed !== 0)) return null;
     const tipWei = tipOf(fee);
     const leastTipWei = [2n * tipWei, suggestedWei, lowestWei ?? 0n].reduce((a, b) => (a > b ? a : b));
     return { leastTipWei, isTipLow: lowestWei !== null && lowestWei > tipWei, isTipKnown: lowestWei !== null };

@@ -44,6 +44,9 @@ const POOL_LAG_MS = 5000;
 const ARRIVAL_MS = 5000;
 const ARRIVAL_PAUSE_MS = 500;
 
+/** Blocks with other transactions of the same tip leave one out for so many times longer until it is replaced. */
+const TURNS = 10;
+
 /** After this time without a receipt the pool may have dropped the transaction. */
 const LOST_AFTER_MS = 3000;
 
@@ -397,7 +400,9 @@ class Overdue {
     const waiting = { address: order.wallet.address, gasLimit: order.gasLimit, valueWei: order.value, fee };
     const evidence = await this.#room.evidence(waiting, known.block, head).catch(() => null);
     if (evidence === null) return;
-    const { isTipLow } = evidence;
+    const { isTipLow, isTipKnown } = evidence;
+    // A chain that takes less than its gas limit lets those with the same tip wait for their turn.
+    if (isTipKnown && !isTipLow && head - known.block < TURNS * SKIPPED_BLOCKS) return;
     const isReplaced = !fees.isFixed && (await this.#replace(sent, tipAfter(evidence, known.times, fees.mostWei())));
     const limit = isReplaced ? '' : `; ${fees.limitWords()}`;
     this.why = `blocks leave it out although they have room for it, with ${offerText(sent.fee)}${limit}`;

@@ -216,6 +216,8 @@ export class TransactionRecovery extends Recovery {
   #probedAt = -1;
   /** Since when there is no other block. @type {{number: number, sinceUs: number}} */
   #newest = { number: -1, sinceUs: 0 };
+  /** When the operation was accepted that was accepted last of those in blocks. */
+  #lastIncludedUs = -Infinity;
   /** Why blocks leave transactions out, in words; null: they do not. @type {string | null} */
   leftOutWords = null;
   #tools;
@@ -308,6 +310,7 @@ export class TransactionRecovery extends Recovery {
   /** @override @param {Operation} operation */
   onVerified(operation) {
     const { account, nonce, startedAtUs, hashes, raw, inclusion, fee } = operation;
+    this.#lastIncludedUs = Math.max(this.#lastIncludedUs, operation.sample.acceptedAtUs ?? -Infinity);
     const isReplaced = (this.#rebroadcasts.get(operation)?.replacements ?? 0) > 0;
     if (isReplaced && fee !== null && operation.hash === hashes.at(-1)) this.#tools.presigner.learn(fee);
     const blockNumber = inclusion?.number ?? 0;
@@ -564,11 +567,19 @@ export class TransactionRecovery extends Recovery {
     const waiting = { address: account.wallet.address, fee, ...presigner.needOf(operation) };
     const evidence = await this.#room.evidence(waiting, fromBlock, newestBlock).catch(() => null);
     if (evidence === null || operation.inclusion !== null || operation.isCancelled) return false;
+    // A chain that takes less than its gas limit lets those with the same tip wait for their turn.
+    if (evidence.isTipKnown && !evidence.isTipLow && !this.#isOvertaken(operation)) return false;
     const last = this.#lastOf(operation);
     if (last.replacements === undefined) resubmissions.leftOut += 1;
     last.replacements ??= 0;
     this.leftOutWords = reasonFor(evidence);
     return last.replacements < MAX_REPLACEMENTS && (await this.#replace(operation, evidence));
+  }
+
+  /** Whether others that were accepted some blocks later are in blocks. @param {Operation} operation */
+  #isOvertaken({ sample }) {
+    const laterUs = this.#lastIncludedUs - (sample.acceptedAtUs ?? Infinity);
+    return laterUs >= SKIPPED_BLOCKS * this.#tools.inclusion.stats().blockMs * 1000;
   }
 
   /** One operation of the run: a new hash may be what the chain waits for. @param {Operation} operation @param {number} newestBlock */

@@ -139,7 +139,13 @@ const ROWS = Object.freeze([
   },
   {
     name: 'lost',
-    when: (f) => f.lost > 0 && f.lost >= FEW * f.ended && !(f.p90Us <= 1.6 * f.blockUs) && !f.isHeld && !f.wasAway,
+    when: (f) =>
+      f.aboveMaxFee === 0 &&
+      f.lost > 0 &&
+      f.lost >= FEW * f.ended &&
+      !(f.p90Us <= 1.6 * f.blockUs) &&
+      !f.isHeld &&
+      !f.wasAway,
     evidence: (f) =>
       `the node accepted ${counted(f.lost, 'transaction')} (${whole(f.ended)} operations of the window) and did not know them later: they were sent again`,
     advice: () => 'see how many transactions the pool of the node keeps, and for how long',
@@ -285,8 +291,9 @@ function isStill({ run: { blocks, window }, stillMs, isChainSeen, wasAway }) {
 
 /** By blocks one after another, or by none at all of those that came. @param {Facts} facts */
 function isLeftOut({ run: { blocks, counts, window }, leftOut, missed, ended, waiting, isChainSeen }) {
-  if (leftOut > 0) return leftOut >= MOST * counts.started;
   const { accepted, started, verified } = window.counts;
+  // A chain that takes many of them takes their tip, and their kind.
+  if (leftOut > 0) return leftOut >= MOST * counts.started && verified < FEW * ended;
   return (
     isChainSeen &&
     blocks.count >= SKIPPED &&

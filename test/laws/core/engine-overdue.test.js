@@ -240,8 +240,14 @@ it('one operation is replaced where no block is made, and no other until one has
 
 describe('a transaction that blocks leave out', () => {
   const GWEI = 10n ** 9n;
-  /** @param {{gasUsed?: number, tipWei?: bigint, balanceWei?: bigint, isFixed?: boolean}} chain */
-  const skipped = async ({ gasUsed = 0, tipWei = 2n * GWEI, balanceWei = 10n ** 18n, isFixed = false }) => {
+  /** @param {{gasUsed?: number, tipWei?: bigint, balanceWei?: bigint, isFixed?: boolean, isEmpty?: boolean}} chain */
+  const skipped = async ({
+    gasUsed = 0,
+    tipWei = 2n * GWEI,
+    balanceWei = 10n ** 18n,
+    isFixed = false,
+    isEmpty = false,
+  }) => {
     /** @type {bigint[]} */
     const tips = [];
     const fees = {
@@ -264,17 +270,23 @@ describe('a transaction that blocks leave out', () => {
       eth_maxPriorityFeePerGas: () => '0x1',
       eth_getBlockByNumber: (/** @type {string} */ number) => ({
         ...{ number, hash: hash32(Number(number)), parentHash: hash32(0), timestamp: '0x1' },
-        ...{ gasUsed: toHex(gasUsed), gasLimit: toHex(30_000_000), baseFeePerGas: '0x7' },
-        transactions: [{ ...other, ...priced }],
+        ...{ gasUsed: toHex(isEmpty ? 0 : gasUsed), gasLimit: toHex(30_000_000), baseFeePerGas: '0x7' },
+        transactions: isEmpty ? [] : [{ ...other, ...priced }],
       }),
     });
     await run.othersMine(60);
     return { tips, counts: await run.resubmissions() };
   };
 
-  it('is replaced three times at most, with a tip that they have taken', async () => {
+  it('is replaced with a tip that they have taken; then it waits for its turn, as those with the same tip do', async () => {
     const { tips, counts } = await skipped({});
-    assert.deepEqual(tips, [2n * GWEI, 4n * GWEI, 8n * GWEI]);
+    assert.deepEqual(tips, [2n * GWEI]);
+    assert.deepEqual([counts.leftOut, counts.replaced], [1, 1]);
+  });
+
+  it('is replaced three times at most where blocks are empty, the last time with all that is allowed', async () => {
+    const { tips, counts } = await skipped({ isEmpty: true });
+    assert.deepEqual(tips, [(100n * GWEI) >> 6n, (100n * GWEI) >> 3n, 100n * GWEI]);
     assert.deepEqual([counts.leftOut, counts.replaced], [1, 3]);
   });
 
