@@ -1,4 +1,4 @@
-import { FundsError, InterruptedError, RpcError, UnavailableError, oneLine } from '../errors.js';
+import { FundsError, InterruptedError, RefusedError, RpcError, UnavailableError, oneLine } from '../errors.js';
 import {
   HEAD,
   ask,
@@ -426,7 +426,13 @@ class Overdue {
   async #replace(sent, leastTipWei) {
     const fee = this.#sender.fees.isFixed ? null : this.#sender.fees.raise(sent.fee, leastTipWei);
     if (fee === null) return false;
-    await reserveMore(this.#sender, sent, fee);
+    try {
+      await reserveMore(this.#sender, sent, fee);
+    } catch (error) {
+      // Without money for a replacement, the first transaction still waits.
+      if (error instanceof RefusedError) return false;
+      throw error;
+    }
     sign(this.#sender, sent, fee);
     // The chain decides which of them is mined.
     await this.#sender.rpc.call('eth_sendRawTransaction', [sent.raw], 'setup').catch(() => null);

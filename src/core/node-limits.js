@@ -23,7 +23,7 @@ const CALM_ROUNDS = 8;
 /** So many transactions that the node took after the first loss, and lost too, prove that its pool evicts. */
 const PROOF = 3;
 
-/** A first loss of so many at once may be that of a restart: fewer are in flight for a while, and nothing is said of the pool. */
+/** Transactions lost at once that lower the bound before there is proof. A restart loses as many, so the run file states no pool size yet. */
 const BURST = 8;
 
 /** One of so many operations in flight. */

@@ -541,7 +541,7 @@ export class TransactionRecovery extends Recovery {
     } else if (isKnown === false) {
       const isTaken = await this.#rebroadcast(operation, { isUnknown: true });
       const isLeftOut = next === nonce && newestBlock - takenAtBlock >= SKIPPED_BLOCKS;
-      // One that is lost each time says nothing of the size of the pool.
+      // Repeated losses of one transaction are no evidence that the pool is too small.
       const isFirstLoss = isTaken && isLeftOut && !last.isLost;
       if (isFirstLoss && !retryPolicy.hadOutageSince(takenAtUs)) limits.lost(takenAtUs, takenAtBlock);
       last.isLost ||= isFirstLoss;

@@ -1,7 +1,7 @@
 import { byCode, counted, partOf, seconds } from '../text.js';
 
 /**
- * Says once why nothing is verified, while the load goes on.
+ * The warning of a load in which nothing is verified for a while, with the likely reason. It is printed once.
  *
  * @import { Snapshot } from '../contracts/load.d.ts'
  * @import { RunFile } from '../contracts/run-file.d.ts'
@@ -14,17 +14,19 @@ import { byCode, counted, partOf, seconds } from '../text.js';
  * @property {number} blocks
  * @property {number} aboveMaxFee those with a base fee above --max-fee
  * @property {number} stillMs since the last block
- * @property {boolean} isSilent the endpoint does not answer, which is said elsewhere
+ * @property {boolean} isSilent the endpoint does not answer: another warning states that
  * @property {Record<string, number>} failures by code
  * @property {number} spanMs over which operations are usually spread
  * @property {Pick<RunFile['generator'], 'refusals' | 'resubmissions'> & Pick<RunFile, 'failureWords'>} generator of the run so far
  */
 
-/** Time without a verified operation after which the reason is said, and how often the usual time of an operation. */
+/** Shortest time without a verified operation before the warning. */
 const LONG_MS = 10_000;
+/** The same as a multiple of the usual duration of an operation: the longer of both counts. */
 const USUAL = 3;
-/** Share of the time without a block, or of the blocks, from which on that is the reason. */
+/** Share of the time without a block from which on the missing blocks are the reason. */
 const NO_BLOCK = 0.7;
+/** Share of the blocks with a base fee above --max-fee from which on the fee is the reason. */
 const ABOVE = 0.5;
 
 export class Standstill {
