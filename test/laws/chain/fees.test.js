@@ -287,3 +287,16 @@ describe('readBlobFees()', () => {
     assert.equal(await isTaken(refuse), false);
   });
 });
+
+describe('an offer that an option fixes', () => {
+  for (const fixedBy of ['--tip', '--allow-chain'])
+    it(`is never raised after a refusal (${fixedBy})`, () => {
+      const offer = { fixedBy, mostWei: 10n ** 10n, leastWei: 0n, raises: 0 };
+      const fees = createFees({ baseFeeWei: 7n, tipWei: 1n, legacy: false, maxFeeWei: null, offer });
+      const before = fees.current();
+      for (const stated of [{ tipWei: 3n }, {}])
+        assert.match(String(fees.raiseOffer(before, stated)), /raised by itself: give --tip/);
+      fees.learn({ maxFeePerGasWei: 100n, maxPriorityFeePerGasWei: 50n });
+      assert.deepEqual(fees.current(), before);
+    });
+});

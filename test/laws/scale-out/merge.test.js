@@ -17,6 +17,7 @@ import { Grid, commonWindow, compareClocks } from '../../../src/scale-out/window
 import { Distribution } from '../../../src/stats/histogram.js';
 import { asJson } from '../../../src/stats/merge.js';
 import { Recorder } from '../../../src/stats/recorder.js';
+import { isUnknown } from '../../../src/stats/unknown.js';
 import { equalBy } from '../../helpers/equal-by.js';
 import { rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
@@ -105,6 +106,18 @@ test('censored operations add up, including those of older files with timeouts o
   assert.deepEqual([all.count, censored?.count, fromStartCensored?.count], [39, 4, 4]);
   assert.equal(censored?.sumUs, 2_050_000 + 500_000 + 1000);
   assert.deepEqual([byName.a.latency.count, byName.a.censored?.count], [1, 1]);
+});
+
+test('a throughput that one instance does not know is unknown for all, for its reason', () => {
+  const headers = headersOf({}, {});
+  const total = new Total(headers, [0, 0], commonWindow(headers, { correctionsMs: [0, 0] }, false));
+  const known = runFileOf();
+  const why = 'the window has no block';
+  const rates = { ...known.rates, verifiedPerSecond: null };
+  const unknown = { ...known, rates, unmeasured: { ...known.unmeasured, '/rates/verifiedPerSecond': why } };
+  for (const [i, run] of [known, unknown].entries()) total.add(run, i);
+  const { verified } = total.window.spread;
+  assert.equal(isUnknown(verified) && verified.why, why);
 });
 
 describe('selection of run files', () => {
