@@ -6,7 +6,14 @@ import { createFees, readFees } from '../../../src/chain/fees.js';
 import { Wallet, createSigner } from '../../../src/chain/keys.js';
 import { toHex } from '../../../src/chain/answers.js';
 import { NonceTakenError, estimateGas, findMinedTransaction, sendAll } from '../../../src/chain/send.js';
-import { InterruptedError, ProtocolError, RpcError, TransportError, UnavailableError } from '../../../src/errors.js';
+import {
+  InterruptedError,
+  ProtocolError,
+  RefusedError,
+  RpcError,
+  TransportError,
+  UnavailableError,
+} from '../../../src/errors.js';
 import { caught } from '../../helpers/caught.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { equalBy } from '../../helpers/equal-by.js';
@@ -213,6 +220,23 @@ describe('sendAll()', () => {
       assert.ok(sent.length <= most && (most === 1 || sent.length > 5), String(sent.length));
       assert.ok(sent[sent.length - 1][0] <= mostMs, String(sent[sent.length - 1][0]));
     });
+
+  it('a replacement that --max-spend does not allow leaves the first transaction waiting', async () => {
+    const { clock, sender, orders } = setting({
+      ...UNMINED,
+      eth_getTransactionByHash: (hash) => ({ hash, blockNumber: null }),
+    });
+    let reserved = 0;
+    const reserve = (/** @type {unknown[]} */ { length }) => {
+      if ((reserved += 1) > 1) throw new RefusedError('no money');
+      return length;
+    };
+    const costs = { reserve, spend: () => {} };
+    const failed = caught(() => sendAll({ ...sender, timeoutMs: 60_000, costs }, orders.slice(0, 1)));
+    await clock.advance(80_000);
+    assert.match((await failed).message, /in no block after 60 s/);
+    assert.ok(reserved > 1, 'a replacement was tried');
+  });
 
   it('names wallet and nonce if another sender used the nonce', async () => {
     const { clock, sender, orders, wallets } = setting({
