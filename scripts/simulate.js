@@ -7,7 +7,7 @@
  *
  * Prints configurations, pairs, exit codes, verdicts and violations, each with its seed and the smallest configuration that
  * still shows it. Exit code 1 if there is one. --first begins with what once broke a law, and ends at the first violation.
- * --verdicts runs each planted cause alone, so many times, and counts how often the verdict is unknown.
+ * --verdicts runs each planted cause alone, so many times, and counts how often the verdict of a run that it slowed down is unknown.
  */
 import { parseArgs } from 'node:util';
 import { LAWS } from '../test/simulation/laws.js';
@@ -31,10 +31,10 @@ if (values.laws) {
 if (values.verdicts) {
   const rows = await countVerdicts({ runs: Number(values.cases), seed: Number(values.seed) });
   const shareOf = (/** @type {number} */ unknown, /** @type {number} */ runs) =>
-    `${((100 * unknown) / runs).toFixed(0)} %`;
-  for (const { cause, expected, runs, unknown, verdicts } of rows)
+    `${((100 * unknown) / Math.max(1, runs)).toFixed(0)} %`;
+  for (const { cause, expected, runs, harmless, unknown, verdicts, examples } of rows)
     console.log(
-      `${cause} (${expected}): ${unknown} of ${runs} unknown (${shareOf(unknown, runs)}); ${listed(verdicts)}`,
+      `${cause} (${expected}): ${unknown} of ${runs} unknown (${shareOf(unknown, runs)}); ${listed(verdicts)}${harmless > 0 ? `; harmless ${harmless}` : ''}${examples.map((one) => `\n  ${one}`).join('')}`,
     );
   const [runs, unknown] = [
     rows.reduce((sum, row) => sum + row.runs, 0),

@@ -70,7 +70,7 @@ const ROWS = Object.freeze([
   {
     is: 'nonce_high',
     words: [
-      /nonce ?(\d+ )?(is )?too ?(high|large)|nonce.{0,30}(higher|greater|ahead|distant)|gapped|nonce ?gap|future/i,
+      /(nonce|sequence)( number)? ?(\d+ )?(is )?too ?(high|large|new)|nonce.{0,30}(higher|greater|ahead|distant)|gapped|nonce ?gap|future/i,
       /invalid (transaction )?nonce$/i,
     ],
     clients:
@@ -87,7 +87,7 @@ const ROWS = Object.freeze([
   {
     is: 'nonce_low',
     words: [
-      /nonce ?(for account |\d+ )?(is )?too ?(low|small|old)|old ?nonce|nonce.{0,30}(lower|less than|smaller|below|expired)|nonce.{0,20}already/i,
+      /(nonce|sequence)( number)? ?(for account |\d+ )?(is )?too ?(low|small|old)|(old|stale) ?(nonce|sequence)|nonce.{0,30}(lower|less than|smaller|below|expired)|nonce.{0,20}already/i,
       /already (mined|finali[sz]ed|executed|confirmed|used)|(\(|::)stale\b|\boutdated\b/i,
     ],
     clients:
@@ -124,6 +124,13 @@ const ROWS = Object.freeze([
     ],
     clients:
       'geth, Erigon (sub-pool), reth (discarded), Parity, Arbitrum (queue full, L2 congestion), Substrate, Cosmos EVM',
+  },
+  {
+    is: 'rate_limit',
+    words: [
+      /(request|call|credit)s? (count|number|volume|quota)|(limit|cap|allowance|quota|exceed).{0,30}\b(plan|tier|subscription)\b/i,
+    ],
+    clients: 'gateways: counts and volumes of a plan, which are no size of one call',
   },
   {
     is: 'invalid',

@@ -676,10 +676,14 @@ export type GeneratorFacts = {
     rebroadcast: number;
     /** Of those that were rebroadcast: the node did not know the transaction any more, and accepted it again. */
     lost?: number;
+    /** For how long the node had accepted these until it did not know them, all operations together. */
+    lostMs?: number;
     /** With a higher fee. */
     replaced: number;
     /** Operations whose transaction was left out by blocks that had room for it: they are replaced up to three times. */
     leftOut?: number;
+    /** For how long these had waited when they were replaced, and others when the base fee was seen above their offer, all operations together. */
+    leftOutMs?: number;
   };
   /** Times in which stress did not run and used no CPU: it was stopped (SIGSTOP), or its machine was suspended. */
   stops?: Array<StopFacts>;

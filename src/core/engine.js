@@ -95,7 +95,7 @@ export class ThreadEngine {
   #loadStartUs = 0;
   #lastBlockAtUs = 0;
   /** @type {Resubmissions} */
-  #resubmissions = { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0, leftOut: 0 };
+  #resubmissions = { repeated: 0, rebroadcast: 0, lost: 0, lostMs: 0, replaced: 0, leftOut: 0, leftOutMs: 0 };
   /** @type {Refusals} */
   #refusals = {};
   /** Null: plain calls. @type {NodeLimits | null} */

@@ -384,9 +384,14 @@ export class TransactionRecovery extends Recovery {
 
   /** @param {Operation} operation @param {number} nowUs @param {number} overdueMs */
   #isDue(operation, nowUs, overdueMs) {
-    const { atUs, times } = this.#lastOf(operation);
-    const sinceUs = Math.max(operation.sample.acceptedAtUs ?? operation.startedAtUs, atUs);
-    return nowUs - sinceUs >= Math.min(overdueMs * 2 ** Math.min(times, 10), MAX_INTERVAL_MS) * 1000;
+    const { times } = this.#lastOf(operation);
+    return this.#waitedMs(operation, nowUs) >= Math.min(overdueMs * 2 ** Math.min(times, 10), MAX_INTERVAL_MS);
+  }
+
+  /** Since the node accepted it, or it was last sent again. @param {Operation} operation */
+  #waitedMs(operation, nowUs = this.#tools.clock.nowUs()) {
+    const { sample, startedAtUs } = operation;
+    return (nowUs - Math.max(sample.acceptedAtUs ?? startedAtUs, this.#lastOf(operation).atUs)) / 1000;
   }
 
   #overdueAfterMs() {
@@ -528,7 +533,7 @@ export class TransactionRecovery extends Recovery {
    * @param {number} newestBlock
    */
   async #checkOne(operation, next, { isKnown, pending }, newestBlock) {
-    const { rpc, clock, startBlock, presigner, limits, retryPolicy } = this.#tools;
+    const { rpc, clock, startBlock, presigner, limits, resubmissions, retryPolicy } = this.#tools;
     const { nonce, fee } = operation;
     const last = this.#lastOf(operation);
     const takenAtBlock = last.block ?? newestBlock;
@@ -539,7 +544,7 @@ export class TransactionRecovery extends Recovery {
       if (decision?.status === 'replaced') operation.end('failed', 'replaced', clock.nowUs());
       else if (decision?.receipt !== undefined) foundByReceipt(this.#tools, operation, decision.receipt);
     } else if (isKnown === false) {
-      const isTaken = await this.#rebroadcast(operation, { isUnknown: true });
+      const isTaken = await this.#rebroadcast(operation, { lostSinceUs: takenAtUs });
       const isLeftOut = next === nonce && newestBlock - takenAtBlock >= SKIPPED_BLOCKS;
       // Repeated losses of one transaction are no evidence that the pool is too small.
       const isFirstLoss = isTaken && isLeftOut && !last.isLost;
@@ -551,6 +556,7 @@ export class TransactionRecovery extends Recovery {
       const isTooLow = fee !== null && presigner.isTooLow(fee);
       const isSkipped = newestBlock - takenAtBlock >= SKIPPED_BLOCKS;
       const isQueued = pending === nonce;
+      if (isTooLow) resubmissions.leftOutMs += this.#waitedMs(operation);
       if (isTooLow || (isSkipped && isQueued)) await this.#rebroadcast(operation, { isTooLow, isQueued });
       else if (isSkipped && (await this.#isReplaced(operation, last.block ?? newestBlock, newestBlock))) return;
       else if (isSkipped) await this.#rebroadcast(operation);
@@ -597,6 +603,7 @@ export class TransactionRecovery extends Recovery {
     const { replacements: times = 0 } = last;
     if (operation.hashes.length >= MAX_HASHES || !presigner.raiseLeftOut(operation, evidence, times)) return false;
     last.replacements = times + 1;
+    if (evidence !== NO_EVIDENCE) resubmissions.leftOutMs += this.#waitedMs(operation);
     last.atUs = clock.nowUs();
     last.block = null;
     resubmissions.replaced += 1;
@@ -608,12 +615,12 @@ export class TransactionRecovery extends Recovery {
    * Sends a transaction again, with a higher fee if the node requires it. Errors are ignored: the chain decides the
    * status.
    * @param {UnresolvedOperation['operation'] | Operation} operation
-   * @param {{isTooLow?: boolean, isQueued?: boolean, isUnknown?: boolean}} [evidence] isTooLow: the fee is known to be too
-   *   low; isQueued: the node keeps it queued although its nonce is next; isUnknown: the node has just reported it as
-   *   unknown
+   * @param {{isTooLow?: boolean, isQueued?: boolean, lostSinceUs?: number | null}} [evidence] isTooLow: the fee is known to be
+   *   too low; isQueued: the node keeps it queued although its nonce is next; lostSinceUs: when the node accepted what it
+   *   has just reported as unknown
    * @returns {Promise<boolean>} whether the node took it
    */
-  async #rebroadcast(operation, { isTooLow = false, isQueued = false, isUnknown = false } = {}) {
+  async #rebroadcast(operation, { isTooLow = false, isQueued = false, lostSinceUs = null } = {}) {
     const { clock, presigner, resubmissions, isShown } = this.#tools;
     const last = this.#lastOf(operation);
     last.atUs = clock.nowUs();
@@ -627,8 +634,9 @@ export class TransactionRecovery extends Recovery {
     else resubmissions.rebroadcast += 1;
     const failure = await this.#send(operation);
     // Another node behind the same address may know it and answers with an error.
-    if (isUnknown && isShown && failure === null) {
+    if (lostSinceUs !== null && isShown && failure === null) {
       resubmissions.lost += 1;
+      resubmissions.lostMs += (clock.nowUs() - lostSinceUs) / 1000;
       this.#tools.observers.status(identityOf(operation), 'never_sent');
     }
     if (failure !== 'price' || !raise()) return failure === null;

@@ -16,6 +16,9 @@ const DEEP = 0.8;
 /** Share of the refusals from which on they are of one kind, and share of those in what was not verified. */
 const OF_A_KIND = 0.9;
 const OF_MISSED = 0.75;
+/** Share of the load without an answer from which on that is why, and share from which on it is if nothing else is. */
+const MOSTLY = 0.5;
+const IN_PART = 0.25;
 /** Polls for heads without an answer, as a share of all: below it what was seen of the chain is sound. */
 const FAILED_POLLS = 0.05;
 
@@ -33,6 +36,7 @@ export function factsOf(run) {
   const { limitAnswers = 0, limitedMs = 0, unpaidMs } = run.generator.pauses ?? {};
   const rows = run.intervals.filter(({ phase }) => phase !== 'drain');
   const allMs = rows.reduce((sum, { startMs, endMs }) => sum + endMs - startMs, 0) * wallets * inFlight;
+  const shareOfTime = (ms = 0) => (allMs > 0 ? Math.min(1, ms / allMs) : 0);
   const { callsPerIteration = 1, calls } = environment.workload;
   const thinkUs = (1000 * Number(config.thinkTimeMs ?? 0)) / Number(callsPerIteration);
   const { askedPerSecond: asked, achievedPerSecond, verifiedPerSecond } = rates;
@@ -44,11 +48,14 @@ export function factsOf(run) {
   const [cpu, sockets] = [shownFigure('node.cpu', run), probes?.sockets];
   return {
     ...{ run, wallets, inFlight, slots: wallets * inFlight, noun: isPlain(run) ? 'users' : 'wallets' },
-    down: endpointDown(run),
+    down: endpointDown(run, MOSTLY),
     wasAway: outagesOf(run).length > 0,
+    downInPart: endpointDown(run, IN_PART),
     stoppedMs: stoppedMs(run, loadOf(run)),
     ...unverified(run),
     ...chainOf(run),
+    lostShare: shareOfTime(run.generator.resubmissions.lostMs),
+    leftOutShare: shareOfTime(run.generator.resubmissions.leftOutMs),
     heldBack: heldBack(run),
     // Without these, calls may only have waited in the generator.
     isUnanswered: counts.verified < counts.started || run.generator.resubmissions.repeated > 0,
@@ -71,7 +78,7 @@ export function factsOf(run) {
         : (windowShare(run) * limitedMs) / Math.max(1, latency.total.sumUs / 1000),
     ),
     // Pauses after unanswered calls, and think time, as shares of the time of all users.
-    pausedShare: allMs > 0 ? Math.min(1, (run.generator.pausedMs ?? 0) / allMs) : 0,
+    pausedShare: shareOfTime(run.generator.pausedMs),
     restShare: thinkUs / Math.max(1, thinkUs + (latency.total.meanUs ?? 0)),
     ...{ asked, achieved, isDropping, growth, done: asked === null ? verifiedPerSecond : achieved },
     // Operations at the end of the window may fail.
@@ -199,8 +206,8 @@ export function heldBack({ pace, window, intervals, instance }) {
     : `${words}: what it lacked was started at each look, and soon included`;
 }
 
-/** @param {RunFile} run */
-function endpointDown(run) {
+/** @param {RunFile} run @param {number} share of the load in which the endpoint was away, at least */
+function endpointDown(run, share) {
   const { intervals } = run;
   const { startMs, endMs } = loadOf(run);
   // A slow node is not down.
@@ -213,7 +220,7 @@ function endpointDown(run) {
   if (ENDED_BY_ENDPOINT[run.end] !== undefined) return [ENDED_BY_ENDPOINT[run.end], words].filter(Boolean).join(': ');
   if (isAway) return `${words}, until the window ended at ${seconds(endMs)}`;
   const downMs = away.reduce((sum, { fromMs, toMs }) => sum + Math.max(0, toMs - Math.max(fromMs, startMs)), 0);
-  if (downMs < 0.5 * (endMs - startMs) || last === undefined) return null;
+  if (downMs < share * (endMs - startMs) || last === undefined) return null;
   return `the endpoint was away for ${seconds(downMs)} of ${seconds(endMs - startMs)} (${last.words})`;
 }
 

@@ -51,6 +51,10 @@ const BUSY_MACHINE = 0.8;
 /** Share of a core from which on the node may be the limit. */
 const BUSY_NODE = 0.9;
 
+const LOST_ADVICE = 'see how many transactions the pool of the node keeps, and for how long';
+const LEFT_OUT_ADVICE =
+  'give a higher --tip (or --gas-price); or see which senders and kinds of transactions the chain takes';
+
 /** Tested in order: the first row whose condition holds is the verdict. @type {readonly Row[]} */
 const ROWS = Object.freeze([
   // What stress did not see is in all other figures.
@@ -146,19 +150,17 @@ const ROWS = Object.freeze([
       !(f.p90Us <= 1.6 * f.blockUs) &&
       !f.isHeld &&
       !f.wasAway,
-    evidence: (f) =>
-      `the node accepted ${counted(f.lost, 'transaction')} (${whole(f.ended)} operations of the window) and did not know them later: they were sent again`,
-    advice: () => 'see how many transactions the pool of the node keeps, and for how long',
+    evidence: lostWords,
+    advice: () => LOST_ADVICE,
   },
   {
     name: 'left-out',
     when: (f) => isLeftOut(f) && !f.isHeld && !f.wasAway && !f.isFull,
     evidence: (f) =>
       f.leftOut > 0
-        ? `blocks left out ${partOf(f.leftOut, f.run.counts.started, 'operation')}, although they had room`
+        ? leftOutWords(f)
         : `${counted(f.run.blocks.count, 'block')} had no transaction of this run, while ${counted(f.waiting, 'operation')} that the node had accepted waited${f.fullness === null ? '' : `; blocks were ${percent(f.fullness)} full`}`,
-    advice: () =>
-      'give a higher --tip (or --gas-price); or see which senders and kinds of transactions the chain takes',
+    advice: () => LEFT_OUT_ADVICE,
   },
   {
     name: 'rate-bound',
@@ -267,6 +269,25 @@ const ROWS = Object.freeze([
     ({ run: { window }, fastestUs }) =>
       `minimum ${milliseconds(fastestUs)}; ${partOf(window.counts.dropped, window.counts.scheduled, 'operation')} were dropped because no wallet was idle`,
   ),
+  // What nothing above explains, and took a part of the time.
+  {
+    name: 'endpoint-down',
+    when: (f) => f.downInPart !== null,
+    evidence: (f) => `${f.downInPart}`,
+  },
+  {
+    name: 'lost',
+    when: (f) => f.lostShare >= FEW && !f.isHeld && !f.wasAway,
+    evidence: (f) => `${lostWords(f)}; wallets waited ${percent(f.lostShare)} of their time for that`,
+    advice: () => LOST_ADVICE,
+  },
+  {
+    name: 'left-out',
+    when: (f) => f.leftOutShare >= FEW && !f.isHeld && !f.wasAway,
+    evidence: (f) =>
+      `${f.leftOut > 0 ? leftOutWords(f) : 'the base fee was above what transactions offered'}; wallets waited ${percent(f.leftOutShare)} of their time for that`,
+    advice: (f) => (f.leftOut > 0 ? LEFT_OUT_ADVICE : 'give a higher --gas-price or --max-fee'),
+  },
   {
     name: 'unknown',
     when: () => true,
@@ -274,6 +295,16 @@ const ROWS = Object.freeze([
     advice: unknownAdvice,
   },
 ]);
+
+/** @param {Facts} facts */
+function lostWords({ lost, ended }) {
+  return `the node accepted ${counted(lost, 'transaction')} (${whole(ended)} operations of the window) and did not know them later: they were sent again`;
+}
+
+/** @param {Facts} facts */
+function leftOutWords({ leftOut, run }) {
+  return `blocks left out ${partOf(leftOut, run.counts.started, 'operation')}, although they had room`;
+}
 
 /** @param {Facts} facts @returns {string[]} */
 function excludedOf(facts) {

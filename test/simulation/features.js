@@ -244,7 +244,7 @@ export const BEHAVIOURS = Object.freeze({
   },
   'a second node that is away': { away: [1.5, 5, 2], causes: ['node-bound'] },
   'a compared node that is away': { away: [1.5, 5, 9], causes: [] },
-  'a rising base fee': { chain: { baseFeeAfter: wave }, causes: ['node-bound', 'funds'] },
+  'a rising base fee': { chain: { baseFeeAfter: wave }, causes: ['node-bound', 'funds', 'left-out'] },
   'no base fee': { chain: { hasBaseFee: false }, causes: [] },
   'a floor of the tip that rises': {
     chain: { floorAfter: (blocks) => (blocks < 8 ? 2n : 4n) },

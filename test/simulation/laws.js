@@ -121,22 +121,22 @@ const OF_RUNS = {
       yield `spentWei ${spending.spentWei}, the chain has taken ${fees}`;
   },
 
-  *'nothing is signed after the load but what recovery needs'({ chain, loadStartUs, samples }, run) {
+  *'nothing is signed after the load but what recovery needs'({ behaviour, chain, loadStartUs, samples }, run) {
     if (loadStartUs === Infinity) return;
     const started = new Map(samples.map((sample) => [`${addressOf(sample, chain)}:${sample.nonce}`, sample]));
     const load = run.intervals.filter(({ phase }) => phase !== 'drain');
     const endUs = loadStartUs + 1000 * Math.max(0, ...load.map(({ endMs }) => endMs));
-    const late = chain.submissions.filter(({ atUs }) => atUs > endUs + ON_THE_WAY_US);
-    for (const { from, nonce, atUs } of late)
-      if (!started.has(`${from}:${nonce}`) && !isFirstSeenBefore(chain, from, nonce, endUs + ON_THE_WAY_US))
+    const lastUs = endUs + onTheWayUs(behaviour);
+    for (const { from, nonce, atUs } of chain.submissions.filter((one) => one.atUs > lastUs))
+      if (!started.has(`${from}:${nonce}`) && !isFirstSeenBefore(chain, from, nonce, lastUs))
         yield `${from}:${nonce} ${(atUs - endUs) / 1000} ms after the load`;
   },
 
-  *'nothing starts after a stop that came before the load'({ stopsUs, loadStartUs, chain }, { counts }) {
+  *'nothing starts after a stop that came before the load'({ behaviour, stopsUs, loadStartUs, chain }, { counts }) {
     const [stopUs = Infinity] = stopsUs;
     if (stopUs > loadStartUs) return;
     if (counts.started > 0) yield `${counts.started} operations`;
-    const late = chain.submissions.filter(({ atUs }) => atUs > stopUs + ON_THE_WAY_US);
+    const late = chain.submissions.filter(({ atUs }) => atUs > stopUs + onTheWayUs(behaviour));
     if (late.length > 0)
       yield `${late.length} transactions were sent, the last one ${(late[late.length - 1].atUs - stopUs) / 1000} ms after it`;
   },
@@ -424,6 +424,11 @@ function ownAddresses(chain) {
 /** @param {Observed['samples'][number]} sample @param {Observed['chain']} chain */
 function addressOf({ hash, hashes }, chain) {
   return chain.submissions.find((one) => one.hash === hash || hashes.includes(one.hash))?.from;
+}
+
+/** Until a submission that was under way has reached the chain. @param {Observed['behaviour']} behaviour */
+function onTheWayUs({ takesMs = () => 0 }) {
+  return ON_THE_WAY_US + 1000 * takesMs({ method: 'eth_sendRawTransaction' });
 }
 
 /** @param {Observed['chain']} chain @param {string} from @param {number} nonce @param {number} untilUs */

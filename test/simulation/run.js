@@ -46,10 +46,11 @@ import { VirtualTime, createSimulatedPlatform } from './platform.js';
  */
 
 const WALLETS = 6;
-const DURATION = '6s';
+const SECONDS = 6;
 
-/** @param {string} folder */
-export function createSimulator(folder = mkdtempSync(join(tmpdir(), 'stress-simulation-'))) {
+/** @param {{stretch?: number}} [options] stretch: how many times longer a load is, with the instants of what its chain does */
+export function createSimulator({ stretch = 1 } = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'stress-simulation-'));
   for (const [name, text] of Object.entries(FILES)) writeFileSync(join(folder, name), text);
   const features = featuresIn(folder);
   /** @param {Configuration} configuration */
@@ -60,7 +61,7 @@ export function createSimulator(folder = mkdtempSync(join(tmpdir(), 'stress-simu
     const path = configuration.secrets === 'planted' ? '/v3/planted0123456789abcdef' : '';
     const urls = rpcs.flatMap((port) => ['--rpc', `${scheme}://${credentials}127.0.0.1:${port}${path}`]);
     const words = values.flatMap(({ args = '' }) => args.split(' ').filter(Boolean));
-    const length = configuration.load === 'stages' ? [] : ['-d', DURATION];
+    const length = configuration.load === 'stages' ? [] : ['-d', `${SECONDS * stretch}s`];
     return {
       argv: ['-t', `${WALLETS}`, ...length, ...urls, ...words],
       env: Object.assign({}, ...values.map(({ env = {} }) => env)),
@@ -79,7 +80,7 @@ export function createSimulator(folder = mkdtempSync(join(tmpdir(), 'stress-simu
     features,
     refusalOf,
     /** @param {Configuration} configuration @param {number} seed @returns {Promise<Observed>} */
-    run: (configuration, seed) => simulate(configuration, seed, wordsOf(configuration)),
+    run: (configuration, seed) => simulate(configuration, seed, { ...wordsOf(configuration), stretch }),
     close: () => rmSync(folder, { recursive: true, force: true }),
   };
 }
@@ -87,17 +88,17 @@ export function createSimulator(folder = mkdtempSync(join(tmpdir(), 'stress-simu
 /**
  * @param {Configuration} configuration
  * @param {number} seed
- * @param {{argv: string[], env: NodeJS.ProcessEnv, rich?: string}} words
+ * @param {{argv: string[], env: NodeJS.ProcessEnv, rich?: string, stretch: number}} words
  * @returns {Promise<Observed>}
  */
-async function simulate(configuration, seed, { argv, env, rich }) {
+async function simulate(configuration, seed, { argv, env, rich, stretch }) {
   const config = await configOf(argv, env);
   const behaviour = BEHAVIOURS[configuration.chain ?? 'usual'];
   const time = new VirtualTime();
   const clock = time.clock();
   const chain = createMemoryChain({ clock, ...behaviour.chain, ...(rich !== undefined && { rich }) });
   let loadStartUs = Infinity;
-  const sinceLoad = () => (loadStartUs === Infinity ? -1 : (clock.nowUs() - loadStartUs) / 1e6);
+  const sinceLoad = () => (loadStartUs === Infinity ? -1 : (clock.nowUs() - loadStartUs) / (1e6 * stretch));
   // No two things happen at one instant.
   const latency = randomNumbers(seed + 1);
   const platform = createSimulatedPlatform(
@@ -124,7 +125,7 @@ async function simulate(configuration, seed, { argv, env, rich }) {
     begin: ({ startUs }) => {
       loadStartUs = startUs;
       seen.before = chain.head();
-      for (const [seconds, act] of behaviour.acts ?? []) clock.after(() => act(chain), seconds * 1000);
+      for (const [seconds, act] of behaviour.acts ?? []) clock.after(() => act(chain), seconds * 1000 * stretch);
       user.loadBegins();
     },
     sample: (sample) => void seen.samples.push(sample),

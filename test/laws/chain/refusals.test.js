@@ -19,6 +19,8 @@ const MESSAGES = {
     'tx already exists in cache',
   ],
   nonce_low: [
+    'stale nonce',
+    'sequence number too old',
     'nonce too low: next nonce 5, tx nonce 3',
     ['OldNonce, Current nonce: 5, nonce of rejected tx: 3', -32010],
     ['mpool push: minimum expected nonce is 5: message nonce too low', 1],
@@ -37,6 +39,7 @@ const MESSAGES = {
     ['[Request ID: 2e95] Nonce too low. Provided nonce: 3, current nonce: 5', 32_001],
   ],
   nonce_high: [
+    'sequence number is too new',
     'nonce too high: tx nonce 9, state nonce 5',
     ['NonceGap, Future nonce. Expected nonce: 5', -32010],
     ['message nonce has too big a gap from expected nonce (Nonce: 9, nextNonce: 5): unfulfilled nonce gap', 1],
@@ -130,6 +133,8 @@ const MESSAGES = {
     'DelegatorHasPendingTx',
   ],
   rate_limit: [
+    'request count exceeded',
+    'you have reached the data limit of your plan',
     'account rate limit exceeded',
     "You can't make more than 25 requests per second",
     'Your account has reached its limit of requests',

@@ -273,6 +273,8 @@ const stoppedFor = (ms) => ({ stops: [{ fromMs: 2000, toMs: 2000 + ms }] });
 const NO_RESENDS = { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 };
 const lostBy = (/** @type {number} */ lost) => ({ resubmissions: { ...NO_RESENDS, lost } });
 const leftOutBy = (/** @type {number} */ leftOut) => ({ resubmissions: { ...NO_RESENDS, leftOut } });
+/** Of 2,000 s, the time of all wallets. @param {Partial<RunFile['generator']['resubmissions']>} waited */
+const waitedFor = (waited) => closedRun({ ...TWO_BLOCKS, generator: { resubmissions: { ...NO_RESENDS, ...waited } } });
 
 const REFILLS = { transactions: 1, payments: 1, valueWei: '1', gasWei: '1' };
 
@@ -392,6 +394,13 @@ const CASES = {
     ],
     ['some blocks have a base fee above --max-fee', closedRun({ ...TWO_BLOCKS, blocks: { aboveMaxFee: 40 } })],
     ['a few transactions are lost', closedRun({ ...TWO_BLOCKS, generator: lostBy(2000) })],
+    ['lost for a fifth of the time', waitedFor({ lost: 40, lostMs: 400_000 })],
+    ['left out for a fifth of the time', waitedFor({ leftOut: 40, leftOutMs: 400_000 })],
+    [
+      'away for a fifth of the time',
+      withRows(closedRun({ ...TWO_BLOCKS, generator: outageOf(2500, 4500) }), AWAY),
+      /did not answer for 2\.0 s/,
+    ],
     [
       'transactions that a reorg has lost',
       {
@@ -487,6 +496,11 @@ const CASES = {
       closedRun({ ...TWO_BLOCKS, generator: lostBy(9000) }),
       /^the node accepted 9,000 transactions \(20,001 operations of the window\) and did not know/,
     ],
+    [
+      'a few, for long',
+      waitedFor({ lost: 40, lostMs: 600_000 }),
+      /^the node accepted 40 .* sent again; wallets waited 30 % of their time for that; see how many/,
+    ],
   ],
   'left-out': [
     [
@@ -498,6 +512,16 @@ const CASES = {
       'as recovery has seen it',
       timedOutOf(closedRun({ ...TWO_BLOCKS, generator: leftOutBy(12_000) })),
       /^blocks left out 12,000 of 20,000 operations, although they had room/,
+    ],
+    [
+      'a few, for long',
+      waitedFor({ leftOut: 40, leftOutMs: 600_000 }),
+      /^blocks left out 40 of 20,000 .*; wallets waited 30 % of their time for that; give a higher --tip/,
+    ],
+    [
+      'a base fee that rose above their offer',
+      waitedFor({ leftOutMs: 600_000 }),
+      /^the base fee was above what transactions offered; wallets waited 30 % of their .* --gas-price or --max-fee$/,
     ],
   ],
   'rate-bound': [
@@ -561,6 +585,11 @@ const CASES = {
   'endpoint-down': [
     ['gone in mid-run', closedRun({ generator: outageOf(7500) }), /^no answer from 7\.5 s on \(con.* at 10\.0 s$/],
     ['mostly away', withRows(closedRun({ generator: outageOf(2500, 9000) }), AWAY), /was away for 6\.5 s of 10\.0 s/],
+    [
+      'away in part, and nothing else is seen',
+      withRows(closedRun({ ...TWO_BLOCKS, generator: outageOf(2500, 5500) }), AWAY),
+      /was away for 3\.0 s of 10\.0 s/,
+    ],
     ['gone with an end of its own', { ...ONE, end: 'endpoint_lost' }, /^the endpoint stopped/],
     ['the embedded chain ended', { ...ONE, end: 'chain_ended' }, /^the embedded chain ended/],
   ],
