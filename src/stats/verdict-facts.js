@@ -342,14 +342,14 @@ function refusalOf({ generator: { refusals }, failureWords, window: { counts } }
   const all =
     refusals ??
     Object.fromEntries(Object.entries(REFUSED).map(([name, { code }]) => [name, { count: failed(code), words: '' }]));
-  const unaccepted =
-    refusals === undefined
-      ? 0
-      : Math.min(waiting, Math.max(0, counts.started - (counts.accepted ?? counts.started) - ended));
+  // Of the operations of the window it is known whether the node accepted them; others may have begun before it.
+  const waitingInWindow = Math.max(1, counts.started - counts.verified - counts.failed);
+  const unaccepted = Math.max(0, counts.started - (counts.accepted ?? counts.started) - ended);
+  const refusedWaiting = refusals === undefined ? 0 : waiting * Math.min(1, unaccepted / waitingInWindow);
   const [[name, most] = ['', { count: 0, words: '' }]] = Object.entries(all).sort(([, a], [, b]) => b.count - a.count);
   const sum = Object.values(all).reduce((total, one) => total + one.count, 0);
   const row = REFUSED[name];
-  const count = ended + unaccepted;
+  const count = ended + Math.round(refusedWaiting);
   if (row === undefined || most.count < OF_A_KIND * sum || count < OF_MISSED * missed) return null;
   return { ...row, count, said: most.words || (failureWords[row.code] ?? '') };
 }

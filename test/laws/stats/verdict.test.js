@@ -248,6 +248,12 @@ const withRefusals = (run, classes, accepted = 0) => {
   return { ...run, generator: { ...run.generator, refusals }, window: { ...run.window, counts } };
 };
 
+/** The others began in the warm-up, and ended in the window. @param {number} started @param {RunFile} run @returns {RunFile} */
+const withStartedInWindow = (started, run) => {
+  const counts = { ...run.window.counts, started, verified: 0, failed: 0 };
+  return { ...run, window: { ...run.window, counts } };
+};
+
 /** All that was accepted waits. */
 const PENDING = { counts: { started: 200, verified: 0, abandoned: 200 } };
 
@@ -451,6 +457,11 @@ const CASES = {
       'a pool that is full, with room in the blocks',
       withRefusals(missing({}, { timedOut: 19_990 }), { pool_full: 990, price: 10 }),
       /the pool of the node was full/,
+    ],
+    [
+      'nonces, also of operations that began before the window',
+      withStartedInWindow(12_000, withRefusals(missing({}, { timedOut: 19_990 }), { nonce_high: 990 })),
+      /^19,990 of 20,000 /,
     ],
     [
       'a limit per sender',
