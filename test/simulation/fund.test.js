@@ -1,11 +1,12 @@
 /** stress fund on the chain in memory, and the run after it. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import { Transaction, Wallet } from 'ethers';
 import { commands } from '../../src/cli/commands.js';
 import { Stop } from '../../src/core/stop.js';
 import { dialectTransport } from '../helpers/dialect-node.js';
 import { createMemoryChain } from '../helpers/memory-chain.js';
-import { configOf, runConfig } from '../helpers/simulated-run.js';
+import { configOf, runConfig, simulatedRun } from '../helpers/simulated-run.js';
 import { FUNDER, FUNDER_KEY } from './features.js';
 import { VirtualTime, createSimulatedPlatform, loadModules } from './platform.js';
 
@@ -51,3 +52,35 @@ for (const [mix, used] of /** @type {const} */ ([
       chain.stop();
     }
   });
+
+it('another program that takes the nonce of a payment: the payments are planned again, and none is made twice', async () => {
+  /** Payments by nonce of the funder. @type {Map<number, bigint>} */
+  const paid = new Map();
+  const { code, words, run, executed } = await simulatedRun(
+    '-t 4 -d 4s --fund-amount 30000000wei',
+    {
+      before: async ({ method, params }, { node, count }) => {
+        if (method !== 'eth_sendRawTransaction') return undefined;
+        const { from, nonce, chainId, value } = Transaction.from(params[0]);
+        if (from?.toLowerCase() !== FUNDER) return undefined;
+        paid.set(nonce, value);
+        if (count('payments') > 1) return undefined;
+        const other = { chainId, nonce, to: FUNDER, value: 0n, gasLimit: 21_000n, type: 0, gasPrice: 100n };
+        await node('eth_sendRawTransaction', [await new Wallet(FUNDER_KEY).signTransaction(other)]);
+        return undefined;
+      },
+    },
+    { chain: { rich: FUNDER }, env: { STRESS_FUNDER_KEY: FUNDER_KEY } },
+  );
+  assert.equal(code, 0, words);
+  assert.match(words, /another sender has used nonce 0 of the funder \(0x[0-9a-f]+\): the payments are planned again/);
+  assert.deepEqual(
+    [...paid],
+    [
+      [0, 120_000_000n],
+      [1, 120_000_000n],
+    ],
+  );
+  assert.equal(run.audit.result, 'exact');
+  assert.ok(executed > 0);
+});
