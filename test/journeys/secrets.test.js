@@ -166,6 +166,32 @@ describe('a secret is in no output', () => {
       assertHidden([['stderr', stderr]]);
     });
 
+  test('of a comparison, and of what is made of its run files', async (t) => {
+    const folder = temporaryFolder(t);
+    const { rpc, ...others } = secretsOf(chain.url, '');
+    const { words, env } = given({ ...others, 'rpc-a': rpc, 'rpc-b': rpc }, 'environment', folder);
+    const [runs, sweep] = [join(folder, 'runs'), join(folder, 'sweep')];
+    const short = ['-d', '500ms', '--rest', '0s'];
+    /** @type {Array<[name: string, command: string[], env?: NodeJS.ProcessEnv]>} */
+    const commands = [
+      ['compare', ['compare', '-t', '1', '--repeat', '2', ...short, '--dir', runs, ...words], env],
+      ['merge', ['merge', join(runs, 'a-1.json')]],
+      ['report', ['report', join(runs, 'b-1.json')]],
+      ['sweep', ['sweep', '-t', '1,2,4', ...short, '--dir', sweep, '--rpc', rpc], env],
+      ['trend', ['trend', sweep]],
+    ];
+    for (const [name, command, ofLoads = {}] of commands) {
+      const page = ['report', 'sweep'].includes(name) ? [] : ['--out', join(folder, `${name}.json`)];
+      const { code, stdout, stderr } = await startStress([...command, ...page], { env: ofLoads }).done;
+      assert.equal(code, 0, stdout + stderr);
+      assertHidden([
+        ['stdout', stdout],
+        ['stderr', stderr],
+      ]);
+    }
+    assertHidden(filesIn(folder));
+  });
+
   test('of studies, and of their runs and pages', async (t) => {
     const folder = temporaryFolder(t);
     const secrets = secretsOf(chain.url, '');
