@@ -20,6 +20,7 @@ const LEAVES = [
   'random.js',
   'similar-names.js',
   'text.js',
+  'web-socket.js',
 ];
 const BELOW_PLUG_INS = ['chain', 'stats', 'files.js', 'json-file.js', ...LEAVES];
 /** The core never imports the annexes: report/, studies/, scale-out/. */
@@ -50,6 +51,7 @@ const MAY_IMPORT = {
   'src/deadlines.js': [],
   'src/errors.js': [],
   'src/random.js': [],
+  'src/web-socket.js': [],
   'src/coin.js': ['quantity.js'],
   'src/quantity.js': [],
   'src/text.js': ['errors.js', 'quantity.js'],

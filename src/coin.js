@@ -1,4 +1,4 @@
-import { formatUnits } from 'ethers';
+import { formatUnits } from 'ethers/utils';
 import { digits } from './quantity.js';
 
 /** Amounts and prices of the chain's coin as texts: gwei below 0.001 ether, and wei below a gwei if that is shorter. */

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { AbiCoder } from 'ethers';
+import { AbiCoder } from 'ethers/abi';
 import {
   ForeignSenderError,
   FundsError,

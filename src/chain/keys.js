@@ -1,7 +1,10 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, pbkdf2Sync } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { Mnemonic, getAddress, keccak256 } from 'ethers';
+import { validateMnemonic } from '@scure/bip39';
+import { wordlist } from '@scure/bip39/wordlists/english.js';
+import { getAddress } from 'ethers/address';
+import { keccak256 } from 'ethers/crypto';
 import { createKeccak } from 'hash-wasm';
 import { InputError, UsageError, displayName, errnoWords } from '../errors.js';
 import { encodeCall, signTransaction } from './transaction.js';
@@ -242,13 +245,15 @@ export function mnemonicSource(phrase, path = DEFAULT_HD_PATH) {
   if (![12, 15, 18, 21, 24].includes(words.length)) {
     throw new UsageError(`the mnemonic has ${words.length} words: give 12, 15, 18, 21 or 24`);
   }
-  if (!Mnemonic.isValidMnemonic(words.join(' '))) {
+  const mnemonic = words.join(' ').toLowerCase().normalize('NFKD');
+  if (!validateMnemonic(mnemonic, wordlist)) {
     throw new UsageError(
       'the mnemonic is not valid: a word is not in the English BIP-39 list, or the checksum does not match',
     );
   }
   const curve = createCurve();
-  const seed = Buffer.from(Mnemonic.fromPhrase(words.join(' ')).computeSeed().slice(2), 'hex');
+  // BIP-39, without a passphrase.
+  const seed = pbkdf2Sync(mnemonic, 'mnemonic', 2048, 64, 'sha512');
   const child = curve.childrenOf(extendedKeyOf(curve, seed, path));
   return {
     name: 'the mnemonic',

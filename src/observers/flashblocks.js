@@ -1,11 +1,11 @@
 import { brotliDecompressSync } from 'node:zlib';
-import { keccak256 } from 'ethers';
-import { WebSocket } from 'ws';
+import { keccak256 } from 'ethers/crypto';
 import { parseJson } from '../chain/json.js';
 import { backOffMs } from '../chain/retries.js';
 import { displayUrl, secretsOf } from '../chain/rpc.js';
 import { within } from '../clock.js';
 import { UnavailableError, oneLine } from '../errors.js';
+import { webSocketClass } from '../web-socket.js';
 
 /**
  * The preconfirmations of a sequencer (--flashblocks). Two kinds of web sockets give them: the feed of a block builder
@@ -13,6 +13,7 @@ import { UnavailableError, oneLine } from '../errors.js';
  * with the subscription newFlashblockTransactions, which sends hashes. A feed speaks first; who is silent is asked to
  * subscribe.
  *
+ * @import { WebSocket } from 'ws'
  * @import { Clock } from '../contracts/load.d.ts'
  *
  * @typedef {{url: string, insecure: boolean}} FeedAddress plain data
@@ -77,7 +78,7 @@ export class FlashblockFeed {
 
   #connect() {
     const { clock } = this.#options;
-    const socket = new WebSocket(this.#address.url, {
+    const socket = new (webSocketClass())(this.#address.url, {
       rejectUnauthorized: !this.#address.insecure,
       maxPayload: MOST_BYTES,
       handshakeTimeout: PING_EVERY_MS,

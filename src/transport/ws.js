@@ -1,8 +1,8 @@
-import { WebSocket } from 'ws';
 import { parseJson } from '../chain/json.js';
 import { createClock } from '../clock.js';
 import { Deadlines } from '../deadlines.js';
 import { TransportError, oneLine } from '../errors.js';
+import { webSocketClass } from '../web-socket.js';
 import { Exchange, MAX_BODY_BYTES, asTransportError, failureOf, ownHeaders, timedOut } from './http.js';
 
 /**
@@ -78,7 +78,7 @@ class WsConnection {
   /** @param {WsPool} pool */
   constructor(pool) {
     this.#pool = pool;
-    this.#socket = new WebSocket(pool.address, pool.options);
+    this.#socket = new (webSocketClass())(pool.address, pool.options);
     const deadline = pool.deadlines.set({ expire: () => this.close(timedOut(pool.deadlines)) });
     this.#socket.on('open', () => {
       pool.deadlines.clear(deadline);

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { id } from 'ethers';
+import { id } from 'ethers/hash';
 import { askAll, toHex, valueOf } from '../chain/answers.js';
 import { RpcError, StressError } from '../errors.js';
 import { checkOf } from './receipts.js';

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { isAddress } from 'ethers';
+import { isAddress } from 'ethers/address';
 import { gather, nullIfRefused, resultOf } from '../chain/answers.js';
 import { InputError, displayName } from '../errors.js';
 import { writeFileAtomically } from '../files.js';

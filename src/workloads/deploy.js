@@ -1,4 +1,5 @@
-import { keccak256, toBeArray } from 'ethers';
+import { keccak256 } from 'ethers/crypto';
+import { toBeArray } from 'ethers/utils';
 import { noise } from '../random.js';
 import { MAX_OF_OPERATIONS } from './contract-state.js';
 

@@ -1,4 +1,8 @@
-import { Interface, concat, getBytes, getCreateAddress, id, isHexString, keccak256 } from 'ethers';
+import { Interface } from 'ethers/abi';
+import { getCreateAddress } from 'ethers/address';
+import { keccak256 } from 'ethers/crypto';
+import { id } from 'ethers/hash';
+import { concat, getBytes, isHexString } from 'ethers/utils';
 import { MAX_BLOBS, takesCellProofs } from '../chain/blobs.js';
 import { createCurve } from '../chain/keys.js';
 import { PAYMENT_GAS } from '../chain/funding.js';

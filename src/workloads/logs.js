@@ -1,4 +1,5 @@
-import { id, isAddress } from 'ethers';
+import { isAddress } from 'ethers/address';
+import { id } from 'ethers/hash';
 import { ask, countOf, logsOf, toHex, transactionOf } from '../chain/answers.js';
 import { InputError, RpcError, StressError, UnavailableError, displayName } from '../errors.js';
 import { checkWritable, writeFileAtomically } from '../files.js';

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { compileFunction } from 'node:vm';
-import { isHexString } from 'ethers';
+import { isHexString } from 'ethers/utils';
 import { MAX_BLOBS } from '../chain/blobs.js';
 import { isAbsent } from '../chain/refusals.js';
 import { InputError, WorkloadError, displayName } from '../errors.js';

@@ -1,4 +1,4 @@
-import { keccak256 } from 'ethers';
+import { keccak256 } from 'ethers/crypto';
 import { toBigInt, toHex, toNumber } from '../../chain/answers.js';
 import { counted } from '../../text.js';
 
