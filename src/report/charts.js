@@ -1,7 +1,7 @@
 import { boundedMs } from '../outputs/format.js';
 import { Distribution, recordedValues } from '../stats/histogram.js';
 import { quantity } from '../text.js';
-import { html } from './html.js';
+import { html, scrollBox } from './html.js';
 
 /**
  * @import { DistributionJson } from '../contracts/run-file.d.ts'
@@ -50,8 +50,8 @@ import { html } from './html.js';
  * @property {TimeAxis} [time] a time axis of its own, of the same range
  * @property {string} [xLabel]
  * @property {string} [xUnit]
- * @property {string[]} [xTexts] labels of x values
- * @property {Array<[number, string]>} [xTicks] default: all of xTexts
+ * @property {string[]} [xTexts] names of x values where they are read
+ * @property {Array<[number, string]>} [xTicks] labels of the axis where x is no number
  * @property {boolean} [isLogX] x is logarithmic
  * @property {{low: number, at: number, high: number}} [band] of x: a line, and an interval around it
  * @property {Series[]} series
@@ -118,7 +118,7 @@ function plotBox({ id, x }, name) {
 function numbersBox({ id, title }, words) {
   return html`<details class="numbers" id="numbers-${id}" data-chart="${id}">
     <summary>${words}</summary>
-    <div class="scroll" tabindex="0" role="region" aria-label="Numbers: ${title}"></div>
+    ${scrollBox(`Numbers: ${title}`)}
   </details>`;
 }
 
@@ -182,7 +182,7 @@ function densityChart(sides, summary) {
   const known = all.flatMap((buckets) => [...buckets.keys()]);
   // An empty bucket on either side, so that each line begins and ends on the axis.
   const [first, last] = [Math.min(...known) - 1, Math.max(...known) + 1];
-  const x = Array.from({ length: last - first + 1 }, (_, i) => first + i);
+  const buckets = Array.from({ length: last - first + 1 }, (_, i) => first + i);
   const begin = (/** @type {number} */ bucket) => 10 ** (bucket / perDecade) / 1000;
   return {
     id: 'density',
@@ -191,16 +191,14 @@ function densityChart(sides, summary) {
     summary,
     unit: '%',
     xLabel: 'latency',
-    x,
-    xTexts: x.map((bucket) => `${quantity(begin(bucket), 'ms')} to ${quantity(begin(bucket + 1), 'ms')}`),
-    xTicks: ticksBetween(begin(first), begin(last + 1)).map((ms) => [
-      perDecade * Math.log10(ms * 1000) - 0.5,
-      quantity(ms, 'ms'),
-    ]),
+    xUnit: 'ms',
+    isLogX: true,
+    x: buckets.map((bucket) => Number(begin(bucket + 0.5).toPrecision(4))),
+    xTexts: buckets.map((bucket) => `${quantity(begin(bucket), 'ms')} to ${quantity(begin(bucket + 1), 'ms')}`),
     series: sides.map(({ label, look }, i) => ({
       label,
       ...LOOKS[look ?? i],
-      values: x.map((bucket) => rounded(all[i].get(bucket) ?? 0)),
+      values: buckets.map((bucket) => rounded(all[i].get(bucket) ?? 0)),
     })),
   };
 }
@@ -213,16 +211,6 @@ function shares(json, bucketOf) {
     percent.set(bucket, (percent.get(bucket) ?? 0) + (100 * count) / json.count);
   }
   return percent;
-}
-
-/** 1, 2 and 5 times powers of ten. @param {number} low @param {number} high */
-function ticksBetween(low, high) {
-  const ticks = [];
-  for (let decade = 10 ** Math.floor(Math.log10(low)); decade <= high; decade *= 10)
-    ticks.push(...[1, 2, 5].map((digit) => digit * decade));
-  const within = ticks.filter((tick) => tick >= low && tick <= high);
-  // The values are within about a factor of two.
-  return within.length >= 2 ? within : [low, Math.sqrt(low * high), high];
 }
 
 const PERCENTILES = [
@@ -274,6 +262,12 @@ export function isSkewed(series) {
     Math.max(0, ...values.map((value) => value ?? 0)),
   );
   return high > LOG_FROM * low;
+}
+
+/** An axis of names at equal distances. @param {readonly string[]} names */
+export function namedAxis(names) {
+  const xTicks = names.map((name, i) => /** @type {[number, string]} */ ([i, name]));
+  return { x: xTicks.map(([i]) => i), xTexts: [...names], xTicks };
 }
 
 /** @param {Side[]} sides */

@@ -1,6 +1,6 @@
 import { compareResult, sideNames, sideWords } from '../studies/compare-text.js';
 import { metricOf } from '../studies/metrics.js';
-import { chartBox, latencyCharts, rounded, sentence } from './charts.js';
+import { chartBox, latencyCharts, namedAxis, rounded, sentence } from './charts.js';
 import { counted, quantity } from '../text.js';
 import { html, list, renderPage, section } from './html.js';
 import { badBadge, badge, headline, listSection, minuteOf, note, passedBadge, tableSection } from './sections.js';
@@ -90,8 +90,7 @@ function runsChart(comparison) {
     isWide: true,
     unit: suffix,
     xLabel: 'run',
-    x: runs.map((_, i) => i + 1),
-    xTexts: runs.map((_, i) => String(i + 1)),
+    ...namedAxis(runs.map((_, i) => String(i + 1))),
     series: sideNames(comparison).map((label, side) => ({
       label,
       color: side,

@@ -50,6 +50,11 @@ export function section(id, title, ...content) {
   </section>`;
 }
 
+/** What is wider than the page scrolls in a box of its own, which says so. @param {string} name @param {Content} [content] */
+export function scrollBox(name, content) {
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="${name}">${content}</div>`;
+}
+
 /** @param {readonly Part[]} items */
 export function list(items) {
   return html`<ul>
@@ -104,7 +109,7 @@ export function scriptJson(value) {
  */
 const SCRIPT = [
   '../quantity.js',
-  ...['colors', 'buckets', 'heat', 'shapes', 'time-marks', 'plot', 'numbers', 'board', 'live', 'main'].map(
+  ...['colors', 'axes', 'buckets', 'heat', 'shapes', 'time-marks', 'plot', 'numbers', 'board', 'live', 'main'].map(
     (name) => `./client/${name}.js`,
   ),
 ].map((file) => new URL(file, import.meta.url));

@@ -1,11 +1,12 @@
 import { writeFileAtomically } from '../files.js';
+import { memberRows, wordsOf } from '../outputs/format.js';
 import { definitionsTable, speedText } from '../outputs/run-facts.js';
 import { latencyTable, overviewTable, refusalsTable } from '../outputs/run-tables.js';
 import { endText, runTables } from '../outputs/summary.js';
 import { tableOf } from '../outputs/table.js';
 import { auditResult } from '../stats/audit-result.js';
 import { shownFigure, windowMs } from '../stats/figures.js';
-import { placeOf } from '../stats/run-file.js';
+import { STILL_RUNNING, placeOf } from '../stats/run-file.js';
 import { isPlain } from '../stats/sample.js';
 import { LIMIT_WORDS, judge } from '../stats/verdict.js';
 import { capital, chartBox, panelsFigure, sentence } from './charts.js';
@@ -14,6 +15,7 @@ import { folded, html, renderPage, section } from './html.js';
 import { noIntervals, runData } from './run-charts.js';
 import * as sections from './run-sections.js';
 import {
+  SIGNS,
   badBadge,
   badge,
   dataTable,
@@ -51,7 +53,7 @@ export function runPage(run, live) {
     limit: limitOf(run, live !== undefined),
     badges: badges(run),
     tiles: tilesOf(run),
-    main: html`${sectionsOf(run, data)}`,
+    main: html`${sectionsOf(run, data, live !== undefined)}`,
     charts: Object.values(data.charts).flat(),
     time: data.time,
     live,
@@ -83,7 +85,7 @@ function tilesOf(run) {
   const others = all.filter(({ label }) => !WITHOUT_TILE.includes(label));
   const window = { label: 'window', value: seconds(windowMs(run)) };
   return [
-    [...rates, p50, p99, ...gasTile(run), ...auditTile(run), ...liveTiles(run)],
+    [...rates, p50, p99, ...gasTile(run), ...liveTiles(run)],
     [...failureTiles(run), max, ...others, window],
   ];
 }
@@ -94,13 +96,6 @@ function gasTile(run) {
   if (gas === null) return [];
   const words = fullness === null ? '' : `blocks ${digits(fullness)} % full`;
   return [{ label: 'gas in all blocks', value: `${digits(gas / 1e6)} Mgas/s`, words }];
-}
-
-/** @param {RunFile} run @returns {Tile[]} */
-function auditTile(run) {
-  const result = auditResult(run);
-  if (result === null) return [];
-  return [{ label: 'audit', value: result.replace('_', ' '), kind: result === 'exact' ? 'good' : 'bad' }];
 }
 
 /** @param {RunFile} run @returns {Tile[]} */
@@ -126,14 +121,17 @@ function liveTiles({ end, config: { durationMs }, intervals }) {
 
 /** What limited the run, and what to try. @param {RunFile} run @param {boolean} isLive what limits it so far @returns {Part} */
 function limitOf(run, isLive) {
+  // Before the first interval of the window little is known, and each advice would be to observe more.
+  const isEarly = isLive && run.intervals.every(({ phase }) => phase !== 'load');
   const found = isLive ? judge(run) : run.verdict;
-  if (found === null) return undefined;
-  const words = LIMIT_WORDS[found.name] ?? found.name;
-  return html`<strong>${sentence(isLive ? `so far ${words}` : words)}</strong> ${sentence(found.evidence)}`;
+  if (found === null || isEarly) return undefined;
+  const { name, evidence } = found;
+  const words = `${isLive ? 'so far ' : ''}${LIMIT_WORDS[name] ?? name}`;
+  return html`<strong>${sentence(name === 'unknown' ? words : `${words} (${name})`)}</strong> ${sentence(evidence)}`;
 }
 
-/** All sections in their order. @param {RunFile} run @param {RunData} data @returns {Part[]} */
-function sectionsOf(run, data) {
+/** All sections in their order. @param {RunFile} run @param {RunData} data @param {boolean} isLive @returns {Part[]} */
+function sectionsOf(run, data, isLive) {
   const { blocks, generator, node } = data.charts;
   const tables = runTables(run);
   const refused = refusalsTable(run);
@@ -148,7 +146,8 @@ function sectionsOf(run, data) {
   const foldedUnless = (id, title, verdicts, ...content) =>
     folded(id, title, verdicts.includes(run.verdict?.name ?? ''), ...content);
   return [
-    section('time', OVER_TIME, overTime(run, data)),
+    section('time', OVER_TIME, overTime(run, data, isLive)),
+    table('limits'),
     table('doubts'),
     listSection('warned', 'Warnings', others),
     table('instances'),
@@ -161,9 +160,7 @@ function sectionsOf(run, data) {
     refused.rows.length > 0 && tableSection(refused),
     table('differences'),
     sections.reorgs(run),
-    table('limits'),
-    table('limit'),
-    table('audited'),
+    !isLive && table('audited'),
     table('consistent', [], sections.contradictions(run)),
     run.intervals.length > 0 && foldedUnless('more-time', 'More over time', [], chartBox(data.charts.load)),
     blocks.length > 0 && foldedUnless('blocks', 'Blocks', ['node-bound'], chartBox(blocks)),
@@ -171,7 +168,7 @@ function sectionsOf(run, data) {
     foldedUnless('node', 'The node', ['node-bound'], chartBox(node), sections.nodeMetrics(run)),
     foldedUnless('figures', 'All figures', [], dataTable(overviewTable(run))),
     configuration(run),
-    meaning(run),
+    meaning(run, isLive),
   ];
 }
 
@@ -180,11 +177,22 @@ const OF_MACHINE = ['generator-bound', 'port-bound'];
 
 const OVER_TIME = 'Throughput and latency';
 
-/** @param {RunFile} run @param {RunData} data @returns {Part[]} */
-function overTime(run, data) {
+/** @param {RunFile} run @param {RunData} data @param {boolean} isLive @returns {Part[]} */
+function overTime(run, data, isLive) {
   return run.intervals.length > 0
-    ? [panelsFigure('time', OVER_TIME, data.charts.answer), timeNote(data)]
+    ? [panelsFigure('time', OVER_TIME, data.charts.answer), isLive && endNote(run), timeNote(data)]
     : [html`<p class="missing">${sentence(noIntervals(run))} There is nothing to draw over time.</p>`];
+}
+
+/** Where the charts of a run that goes on end, and why not now. @param {RunFile} run */
+function endNote({ intervals, config: { intervalMs } }) {
+  const endMs = intervals.at(-1)?.endMs ?? 0;
+  const knownMs = intervals.findLast(({ tps }) => tps !== null)?.endMs ?? 0;
+  const every = typeof intervalMs === 'number' ? `, which are ${seconds(intervalMs)} long` : '';
+  const later = knownMs < endMs ? `; later blocks may belong to the throughput after ${seconds(knownMs)}` : '';
+  return note(
+    `The charts have all intervals that have ended${every}: up to ${seconds(endMs)} after the start${later}.`,
+  );
 }
 
 /** @param {RunFile} run */
@@ -202,30 +210,30 @@ function configuration(run) {
       environment.embeddedChain === true && 'The chain was embedded: a new one is started each time. ',
       isKnown && Boolean(run.merged) && 'The command line is that of the first instance.',
     ]),
-    tableDetails(tableOf('settings', 'Configuration', [], flat(config))),
-    tableDetails(tableOf('environment', 'Environment', [], flat(facts))),
+    tableDetails(tableOf('settings', 'Configuration', [], memberRows(config))),
+    tableDetails(tableOf('environment', 'Environment', [], memberRows(facts))),
   );
 }
 
-/** @param {Record<string, any>} object @param {string} [prefix] @returns {Array<[string, string]>} */
-function flat(object, prefix = '') {
-  return Object.entries(object).flatMap(([name, value]) => {
-    // Merged runs have no value where their instances differ.
-    if (value === undefined || value === null) return [];
-    if (typeof value === 'object' && !Array.isArray(value)) return flat(value, `${prefix}${name}.`);
-    return [[`${prefix}${name}`, Array.isArray(value) ? value.join(', ') : String(value)]];
-  });
-}
-
-/** @param {RunFile} run */
-function meaning(run) {
+/** @param {RunFile} run @param {boolean} isLive */
+function meaning(run, isLive) {
   const { id, startedAt, endedAt, schema, unmeasured } = run;
+  const missing = Object.entries(unmeasured)
+    .filter(([, why]) => !isLive || why !== STILL_RUNNING)
+    .map(([pointer, why]) => [
+      pointer
+        .split('/')
+        .filter((part) => part !== '' && part !== 'why')
+        .map(wordsOf)
+        .join(': '),
+      why,
+    ]);
   return folded(
     'meaning',
     'What the figures mean',
     false,
     tableDetails(definitionsTable(run)),
-    tableDetails(tableOf('unmeasured', 'What was not measured, and why', [], Object.entries(unmeasured))),
+    tableDetails(tableOf('unmeasured', 'What was not measured, and why', [], missing)),
     note(`Run ${id}, ${startedAt} to ${endedAt}, ${schema}.`),
   );
 }
@@ -240,20 +248,18 @@ function verdict(run) {
   const audit =
     result === null
       ? 'no audit'
-      : html`<span class="${result === 'exact' ? 'good' : 'bad'}">audit ${result.replace('_', ' ')}</span>`;
+      : html`<span class="${result === 'exact' ? 'good' : 'bad'}"
+          >${result !== 'exact' && SIGNS.bad}audit ${result.replace('_', ' ')}</span
+        >`;
   return html`${speed}; ${audit}.`;
 }
 
 /** @param {RunFile} run */
 function badges(run) {
   const { thresholds, counts, reorgs, warnings, end, exitCode } = run;
-  const result = auditResult(run);
   const { failed, timedOut, abandoned } = counts;
   const broken = failed + timedOut;
   return [
-    result === null
-      ? end !== 'running' && !isPlain(run) && badge('no audit', 'plain')
-      : result !== 'exact' && badge(`audit ${result.replace('_', ' ')}`, 'bad'),
     passedBadge(thresholds, 'thresholds'),
     broken + abandoned === 0 && counts.started > 0 && badge('no failures', 'good'),
     broken > 0 && badge(`${quantity(broken)} failed or timed out`, 'bad'),
@@ -274,6 +280,7 @@ function timeNote({ time }) {
   return html`<p class="note">
     <span class="needs-script">Drag over a chart to zoom all of them; double-click shows the whole run again.</span>
     ${phases.length > 0 && html` Shaded: ${phases.join(' and ')}, outside of the measured window.`}
+    ${phases.includes('drain') && html` The axes leave out values of the drain.`}
     ${marks.length > 0 && html` Dashed lines: ${marks.join(' and ')}.`}
   </p>`;
 }

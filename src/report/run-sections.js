@@ -4,7 +4,7 @@ import { reorgInWords } from '../stats/reorgs.js';
 import { countedWords, isPlain } from '../stats/sample.js';
 import { tableOf } from '../outputs/table.js';
 import { digits, quantity } from '../text.js';
-import { LOOKS, missingFigure, sentence } from './charts.js';
+import { LOOKS, missingFigure } from './charts.js';
 import { details, html } from './html.js';
 import { ms, noIntervals } from './run-charts.js';
 import { listSection, tableDetails } from './sections.js';
@@ -65,22 +65,30 @@ export function shares(run) {
   const words = parts.map(
     ({ label, of }) => `${label} ${quantity(ms(of.meanUs), 'ms')} (${quantity((100 * of.sumUs) / allUs, '%')})`,
   );
-  return [html`<p>${sentence(`On average: ${words.join(', ')}`)}</p>`, bar(parts, allUs, words)];
+  return [
+    html`<svg class="share" role="img" aria-label="Shares of the stages in the latency">${bar(parts, allUs)}</svg>`,
+    html`<ul class="legend" aria-label="Stages on average">
+      ${parts.map(({ color }, i) => html`<li>${swatch(color)}${words[i]}</li>`)}
+    </ul>`,
+  ];
 }
 
-/** @param {Array<{color: number, of: DistributionJson}>} parts @param {number} allUs @param {string[]} words */
-function bar(parts, allUs, words) {
+/** @param {number} color */
+function swatch(color) {
+  return html`<svg width="12" height="12" aria-hidden="true">
+    <rect width="12" height="12" class="fill-${color}" />
+  </svg>`;
+}
+
+/** @param {Array<{color: number, of: DistributionJson}>} parts @param {number} allUs */
+function bar(parts, allUs) {
   let left = 0;
-  const rects = parts.map(({ color, of }, i) => {
+  return parts.map(({ color, of }) => {
     const width = (100 * of.sumUs) / allUs;
     left += width;
     const [x, w] = [left - width, width].map((part) => part.toFixed(2));
-    return html`<rect x="${x}%" y="0" width="${w}%" height="28" class="fill-${color}"
-      ><title>${words[i]}</title></rect
-    >`;
+    return html`<rect x="${x}%" y="0" width="${w}%" height="28" class="fill-${color}" />`;
   });
-  const label = 'Shares of the stages in the latency; the table below has the numbers';
-  return html`<svg class="share" role="img" aria-label="${label}">${rects}</svg>`;
 }
 
 /** First and last value and change: a metrics page does not reliably tell counters from gauges. @param {RunFile} run */

@@ -1,11 +1,11 @@
 import { oneLine } from '../errors.js';
 import { auditWord, latencyTable, overviewTable } from '../outputs/run-tables.js';
+import { memberRows } from '../outputs/format.js';
 import { tableOf } from '../outputs/table.js';
 import { auditResult } from '../stats/audit-result.js';
 import { censoredOf, windowMs } from '../stats/figures.js';
 import { placeOf } from '../stats/run-file.js';
 import { countedWords, isPlain } from '../stats/sample.js';
-import { settingsOf } from '../studies/metrics.js';
 import { counted, digits, numbered, seconds } from '../text.js';
 import { LOOKS, capital, chartBox, latencyCharts, middle, rounded } from './charts.js';
 import { html, renderPage, section } from './html.js';
@@ -73,17 +73,13 @@ const MAX_TEXT = 60;
 function differencesSection(runs, mayDiffer) {
   const facts = runs.map(({ run }) => {
     const { clientVersion: node, stress } = run.environment;
-    const facts = { ...settingsOf(run, mayDiffer), endpoint: placeOf(run), node, stress };
-    return /** @type {Record<string, unknown>} */ (facts);
+    const settings = Object.entries(run.config).filter(([key]) => !mayDiffer.has(key));
+    return Object.fromEntries(memberRows({ ...Object.fromEntries(settings), endpoint: placeOf(run), node, stress }));
   });
-  const textOf = (/** @type {unknown} */ value) => {
-    if (value === undefined || value === null) return '-';
-    return oneLine(typeof value === 'string' ? value : JSON.stringify(value), MAX_TEXT);
-  };
   const names = [...new Set(facts.flatMap(Object.keys))].filter(
-    (name) => new Set(facts.map((one) => JSON.stringify(one[name] ?? null))).size > 1,
+    (name) => new Set(facts.map((one) => one[name])).size > 1,
   );
-  const rows = runs.map(({ name }, i) => [name, ...names.map((one) => textOf(facts[i][one]))]);
+  const rows = runs.map(({ name }, i) => [name, ...names.map((one) => oneLine(facts[i][one] ?? 'not set', MAX_TEXT))]);
   const title = 'What differs in how they were made';
   return names.length === 0
     ? section('differences', title, html`<p>All of them were made in the same way.</p>`)

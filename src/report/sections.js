@@ -1,7 +1,7 @@
 import { markOf, wordColumns } from '../outputs/table.js';
 import { counted } from '../text.js';
 import { sentence } from './charts.js';
-import { Html, details, html, list, section } from './html.js';
+import { Html, details, html, list, scrollBox, section } from './html.js';
 
 /**
  * The parts that all pages have: tables, badges and notes.
@@ -13,7 +13,7 @@ import { Html, details, html, list, section } from './html.js';
  */
 
 /** Before words that have a colour. */
-const SIGNS = Object.freeze({ good: '✓ ', doubt: '✗ ', bad: '✗ ', plain: '' });
+export const SIGNS = Object.freeze({ good: '✓ ', doubt: '✗ ', bad: '✗ ', plain: '' });
 
 /** Classes of page.css. */
 const COLORS = Object.freeze({ good: 'good', doubt: 'bad', bad: 'bad', plain: '' });
@@ -45,21 +45,22 @@ export function dataTable({ title, columns, rows }, classOf = () => '') {
         ${rest.map((content, i) => cell(content, row, i + 1))}
       </tr>`,
   );
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Table: ${title}">
-    <table>
-      ${
-        columns.length > 0 &&
-        html`<thead>
-          <tr>
-            ${heads}
-          </tr>
-        </thead>`
-      }
+  const head =
+    columns.length > 0 &&
+    html`<thead>
+      <tr>
+        ${heads}
+      </tr>
+    </thead>`;
+  return scrollBox(
+    `Table: ${title}`,
+    html`<table>
+      ${head}
       <tbody>
         ${lines}
       </tbody>
-    </table>
-  </div>`;
+    </table>`,
+  );
 }
 
 /** @param {Cells} table @param {readonly Part[]} [before] above the table @param {readonly Part[]} [after] below its notes */

@@ -2,7 +2,7 @@ import { metricOf } from '../studies/metrics.js';
 import { cellName } from '../studies/plan.js';
 import { meanOf } from '../studies/statistics.js';
 import { bestOf, known } from '../studies/sweep-text.js';
-import { LOGARITHMIC, LOOKS, capital, isSkewed, rounded, sentence } from './charts.js';
+import { LOGARITHMIC, LOOKS, capital, isSkewed, namedAxis, rounded, sentence } from './charts.js';
 import { quantity } from '../text.js';
 
 /**
@@ -14,9 +14,10 @@ import { quantity } from '../text.js';
  * The charts of the page of a sweep or a search. Of the axes of the sweep one is x, one gives lines, and the others give
  * separate charts.
  *
- * @typedef {object} Across the x axis, with its values at equal distances
+ * @typedef {object} Across the x axis
  * @property {string} label
  * @property {number[] | null} asked the values are asked rates, which throughput can be compared with
+ * @property {number[] | null} numbers the values; null: they are names, which no line joins
  * @property {string[]} texts of the values, ascending if they are numbers
  * @property {(cell: SweepCell) => number} of the place of its value; -1: none
  *
@@ -65,11 +66,11 @@ function acrossOf(axis, lines) {
   if (rates.flat().every((rate) => rate !== null) && rates.some((ofLine) => ofLine.length > 1)) {
     const asked = [...new Set(rates.flat())].map((rate) => rate ?? 0).sort((a, b) => a - b);
     const texts = asked.map((rate) => quantity(rate));
-    return { label: 'asked per second', asked, texts, of: (cell) => asked.indexOf(cell.asked ?? -1) };
+    return { label: 'asked per second', asked, numbers: asked, texts, of: (cell) => asked.indexOf(cell.asked ?? -1) };
   }
   const texts = [...axis.values];
-  if (isNumeric(axis)) texts.sort((a, b) => Number(a) - Number(b));
-  return { label: axis.name, asked: null, texts, of: ({ settings }) => texts.indexOf(settings[axis.name]) };
+  const numbers = isNumeric(axis) ? texts.sort((a, b) => Number(a) - Number(b)).map(Number) : null;
+  return { label: axis.name, asked: null, numbers, texts, of: ({ settings }) => texts.indexOf(settings[axis.name]) };
 }
 
 /** Limits of lines and charts; the table has all cells. */
@@ -158,8 +159,8 @@ function latencyPath({ across }, lines, names) {
   return {
     id: `path-${names.join('-')}`,
     title: `${isOne ? capital(metricOf(names[0]).label) : 'Latency'} against throughput`,
-    kind: 'path',
-    summary: `Each point is one load, named by ${load}; more load from one to the next. Where a line turns upwards or back, more load brings latency and no throughput.${crossWords(shown)}`,
+    kind: across.numbers === null ? 'points' : 'path',
+    summary: `Each point is one load, named by ${load}${across.numbers === null ? '.' : '; more load from one to the next. Where a line turns upwards or back, more load brings latency and no throughput.'}${crossWords(shown)}`,
     unit: 'ms',
     xLabel: 'verified per second',
     series: shown
@@ -171,7 +172,7 @@ function latencyPath({ across }, lines, names) {
           ({ metrics }) => known(metrics.tps).length > 0 && known(metrics[name]).length > 0,
         );
         return {
-          ...seriesOf(measured, name, label, i),
+          ...seriesOf(across, measured, name, label, i),
           x: measured.map((cell) => rounded(meanOf(cell.metrics.tps)) ?? 0),
           names: measured.map((cell) => across.texts[across.of(cell)] ?? ''),
         };
@@ -186,25 +187,33 @@ function crossWords(lines) {
 }
 
 /** @param {Across} across */
-function chartAcross({ texts, label }) {
-  return { kind: /** @type {const} */ ('lines'), x: texts.map((_, i) => i), xLabel: label, xTexts: texts };
+function chartAcross({ numbers, texts, label }) {
+  const named = { xLabel: label, xTexts: texts };
+  if (numbers !== null) return { ...named, kind: /** @type {const} */ ('lines'), x: numbers, isLogX: isWide(numbers) };
+  return { ...named, kind: /** @type {const} */ ('points'), ...namedAxis(texts) };
+}
+
+/** Whether values are read on a logarithmic axis. @param {readonly number[]} ascending */
+function isWide(ascending) {
+  return ascending.length > 1 && ascending[0] > 0 && ascending[ascending.length - 1] > LOG_SCALE_FROM * ascending[0];
 }
 
 /** @param {Across} across @param {Line} line @param {string} name @param {number} i @param {string} [label] @returns {Series} */
 function series(across, line, name, i, label = line.label || metricOf(name).label) {
   const cells = across.texts.map((_, place) => line.cells.find((cell) => across.of(cell) === place));
-  return seriesOf(cells, name, label, i);
+  return seriesOf(across, cells, name, label, i);
 }
 
 /**
  * Means, and the range of the runs if there are several.
+ * @param {Across} across
  * @param {Array<SweepCell | undefined>} cells
  * @param {string} name
  * @param {string} label
  * @param {number} i
  * @returns {Series}
  */
-function seriesOf(cells, name, label, i) {
+function seriesOf(across, cells, name, label, i) {
   const { scaled } = metricOf(name);
   const all = cells.map((cell) => known(cell?.metrics[name]).map(scaled));
   const isRepeated = cells.some((cell) => (cell?.runs.length ?? 0) > 1);
@@ -212,11 +221,17 @@ function seriesOf(cells, name, label, i) {
   const ends = (/** @type {'min' | 'max'} */ which) => all.map((values) => rounded(Math[which](...values)));
   return {
     label,
-    ...LOOKS[i % LOOKS.length],
+    ...lookOf(across, i),
     values: all.map((values) => rounded(meanOf(values))),
     ...(isRepeated ? { low: ends('min'), high: ends('max') } : {}),
     ...(crossed.includes(true) ? { crossed } : {}),
   };
+}
+
+/** Points of names have no line, and so no dashes. @param {Across} across @param {number} i */
+function lookOf({ numbers }, i) {
+  const look = LOOKS[i % LOOKS.length];
+  return numbers === null ? { color: look.color } : look;
 }
 
 /** The first, the last and evenly spaced items between them. @template T @param {T[]} all */
@@ -256,7 +271,7 @@ export function findCharts(find, cells) {
     kind: /** @type {const} */ ('points'),
     isWide: true,
     xLabel: name === 'rate' ? 'rate asked per second' : name,
-    isLogX: values.length > 1 && values[values.length - 1] > LOG_SCALE_FROM * values[0],
+    isLogX: isWide(values),
     ...(estimate !== null && low !== null && high !== null ? { band: { low, at: estimate, high } } : {}),
   };
   const answer =

@@ -7,6 +7,11 @@ export function bucketMs(bucket, { perDecade }) {
   return 10 ** (bucket / perDecade) / 1000;
 }
 
+/** @param {number} atMs @param {Heat} heat */
+export function bucketAt(atMs, { perDecade }) {
+  return Math.floor(perDecade * Math.log10(1000 * atMs));
+}
+
 /** @param {number[]} column @returns {Map<number, number>} counts by bucket */
 export function countsOf(column) {
   const counts = new Map();
@@ -17,26 +22,9 @@ export function countsOf(column) {
   return counts;
 }
 
-/** At least a third of a factor of ten. @param {Heat} heat @returns {[number, number]} */
-export function heatRange({ perDecade, first, last }) {
+/** In ms; at least a third of a factor of ten. @param {Heat} heat @returns {[number, number]} */
+export function heatRange(heat) {
+  const { perDecade, first, last } = heat;
   const room = Math.max(1, (perDecade / 3 - (last - first)) / 2);
-  return [first - room, last + 1 + room];
-}
-
-/** Ticks within a factor of ten, from few to many. */
-const TICKS = [[1], [1, 2, 5], [1, 1.5, 2, 3, 4, 5, 7], [1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9]];
-/** With fewer ticks a logarithmic axis cannot be read. */
-const ENOUGH_TICKS = 3;
-
-/** @param {Heat} heat @returns {number[]} places as numbers of buckets */
-export function heatTicks(heat) {
-  const { perDecade } = heat;
-  const [low, high] = heatRange(heat);
-  const decades = Math.ceil(high / perDecade) - Math.floor(low / perDecade) + 1;
-  const all = TICKS.map((digits) =>
-    Array.from({ length: decades }, (_, i) => i + Math.floor(low / perDecade))
-      .flatMap((decade) => digits.map((digit) => (decade + Math.log10(digit)) * perDecade))
-      .filter((at) => at >= low && at <= high),
-  );
-  return all.find(({ length }) => length >= ENOUGH_TICKS) ?? all[all.length - 1];
+  return [bucketMs(first - room, heat), bucketMs(last + 1 + room, heat)];
 }

@@ -1,5 +1,5 @@
 /// <reference lib="dom" />
-import { bucketMs, countsOf } from './buckets.js';
+import { bucketAt, bucketMs, countsOf } from './buckets.js';
 import { heatColors } from './colors.js';
 import { digits, quantity } from '../../quantity.js';
 
@@ -9,8 +9,7 @@ import { digits, quantity } from '../../quantity.js';
  */
 
 /**
- * The heat map of latencies. It draws on a uPlot plot whose y axis are bucket numbers, so that it shares axis, cursor
- * and zoom with the other charts.
+ * The heat map of latencies. It draws on a uPlot plot, so that it shares axes, cursor and zoom with the other charts.
  */
 
 /** A shorter interval could be denser than any other by chance. */
@@ -45,7 +44,7 @@ export function drawHeat(plot, heat, time) {
     const width = Math.max(1, Math.ceil(right) - Math.floor(left));
     for (const [bucket, count] of counts) {
       const part = high > low ? Math.min(1, Math.max(0, Math.log(count / (to - from) / low) / span)) : 1;
-      const [bottom, top] = [bucket, bucket + 1].map((edge) => plot.valToPos(edge, 'y', true));
+      const [bottom, top] = [bucket, bucket + 1].map((edge) => plot.valToPos(bucketMs(edge, heat), 'y', true));
       ctx.fillStyle = steps[Math.round(part * 31)];
       ctx.fillRect(Math.floor(left), Math.floor(top), width, Math.max(1, Math.ceil(bottom) - Math.floor(top)));
     }
@@ -70,13 +69,14 @@ export function drawHeatScale(id, { low, high }) {
   many.textContent = high === 0 ? '' : `${digits(high)} operations per second in a cell, on a logarithmic scale`;
 }
 
-/** @param {Heat} heat @param {number} i @param {number | null} at the bucket under the pointer, with a fraction */
-export function heatWords(heat, i, at) {
+/** @param {Heat} heat @param {number} i @param {number | null} atMs the latency under the pointer */
+export function heatWords(heat, i, atMs) {
   const counts = countsOf(heat.columns[i] ?? []);
   const all = [...counts.values()].reduce((sum, count) => sum + count, 0);
   const [most] = [...counts].sort((a, b) => b[1] - a[1]);
   if (most === undefined) return 'no operations';
-  const [bucket, count] = at === null ? most : [Math.floor(at), counts.get(Math.floor(at)) ?? 0];
+  const at = atMs === null ? null : bucketAt(atMs, heat);
+  const [bucket, count] = at === null ? most : [at, counts.get(at) ?? 0];
   const [from, to] = [bucket, bucket + 1].map((edge) => quantity(bucketMs(edge, heat), 'ms'));
   return `${digits(count)} of ${digits(all)} operations took ${from} to ${to}${at === null ? ', more than any other time' : ''}`;
 }

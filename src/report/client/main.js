@@ -38,7 +38,11 @@ for (const query of ['(prefers-color-scheme: dark)', 'print'])
   matchMedia(query).addEventListener('change', () => page.board.redraw());
 addEventListener('beforeprint', () => print('light', PAPER_WIDTH));
 addEventListener('afterprint', () => print(''));
-new ResizeObserver(() => page.board.resize()).observe(document.body);
+new ResizeObserver(() => {
+  page.board.resize();
+  for (const box of document.querySelectorAll('.scroll'))
+    box.classList.toggle('is-wide', box.scrollWidth > box.clientWidth);
+}).observe(document.body);
 if (document.body.hasAttribute('data-live'))
   void follow({
     end: () => page.board.end(),

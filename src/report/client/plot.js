@@ -1,10 +1,11 @@
 /// <reference lib="dom" />
 import { color } from './colors.js';
 import { SHAPES, columnsOf, drawBand, drawOver, levels, stack } from './shapes.js';
-import { bucketMs, heatRange, heatTicks } from './buckets.js';
+import { axisOf, logRange } from './axes.js';
+import { heatRange } from './buckets.js';
 import { drawHeat, drawHeatScale, heatWords } from './heat.js';
 import { intervalWords, drawTimes } from './time-marks.js';
-import { clockTime, quantity } from '../../quantity.js';
+import { quantity } from '../../quantity.js';
 
 /**
  * @import { Chart, Series, TimeAxis } from '../charts.js'
@@ -16,12 +17,6 @@ import { clockTime, quantity } from '../../quantity.js';
  *
  * @typedef {uPlot} uPlot
  */
-
-/** Tick distances of a time axis, in seconds. */
-const TIME_STEPS = [
-  ...[0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800],
-  ...[3600, 7200, 10_800, 21_600, 43_200, 86_400],
-];
 
 const HEIGHT = 190;
 const HEAT_HEIGHT = 240;
@@ -75,8 +70,8 @@ export class Plot {
         points: { size: 7 },
       },
       scales: {
-        x: { time: false, range: isTimed ? this.#timeRange : padded, ...(chart.isLogX ? LOGARITHMIC_X : {}) },
-        y: this.#yScale(),
+        x: { time: false, range: isTimed ? this.#timeRange : xRange(chart), distr: chart.isLogX ? 3 : 1 },
+        y: { range: this.#yRange, distr: chart.isLog || chart.kind === 'heat' ? 3 : 1 },
       },
       axes: [this.#xAxis(), this.#yAxis()],
       series: [{ label: chart.xLabel ?? 'interval', value: shown((column) => this.at(column)) }, ...this.#series()],
@@ -109,55 +104,38 @@ export class Plot {
     return isAll ? wholeOf(this.time) : [min, max];
   };
 
-  #yScale() {
-    const { chart } = this;
-    const { heat } = chart;
-    if (heat !== undefined) return { range: () => heatRange(heat) };
-    if (chart.isLog) return { distr: 3 };
+  /** Of the visible values. Those of the drain may leave it: the few operations that end there are no trend. */
+  #yRange = (/** @type {uPlot} */ u, /** @type {number | null} */ _, /** @type {number | null} */ max) => {
+    const { heat, series, isLog, kind } = this.chart;
+    if (heat !== undefined) return heatRange(heat);
+    const [from, to] = u.series[0].idxs ?? [0, -1];
+    const drains = this.time?.phases.filter(({ name }) => name === 'drain') ?? [];
+    const isShown = (/** @type {number} */ i) =>
+      i >= from && i <= to && !drains.some((phase) => u.data[0][i] > phase.from && u.data[0][i] < phase.to);
+    const drawn = u.data.slice(1).flatMap((list) => [...list].filter((_, i) => isShown(i)));
+    const all = [...drawn, ...series.flatMap(({ low = [], high = [] }) => [...low, ...high])];
+    const [least, most] = all.reduce(
+      ([low, high], y) => [y ? Math.min(low, y) : low, Math.max(high, y ?? 0)],
+      [Infinity, 0],
+    );
+    if (isLog && most > 0) return logRange(least, most);
     // Markers and names need more room than lines.
-    const room = chart.kind === 'path' || chart.kind === 'points' ? 1.15 : 1.06;
-    const tops = chart.series.flatMap(({ high = [] }) => high).map((value) => value ?? 0);
-    return {
-      range: (/** @type {uPlot} */ _, /** @type {number | null} */ __, /** @type {number | null} */ max) => [
-        0,
-        Math.max(max ?? 0, ...tops) * room || 1,
-      ],
-    };
-  }
+    return [0, (most || (max ?? 0)) * (kind === 'path' || kind === 'points' ? 1.15 : 1.06) || 1];
+  };
 
   #xAxis() {
-    const { x = [], xUnit, xLabel, xTexts } = this.chart;
-    const isUpper = this.chart.panel === 'upper';
-    const named = xTexts && x.map((at, i) => /** @type {[number, string]} */ ([at, xTexts[i]]));
-    const ticks = this.chart.xTicks ?? named ?? null;
-    const show = this.time === null ? (/** @type {number} */ x) => quantity(x, xUnit) : clockTime;
+    const { isLogX, panel, xUnit, xLabel, xTicks } = this.chart;
+    const kind = this.time !== null ? 'time' : isLogX ? 'log' : 'linear';
     return {
-      ...axisLook(),
-      size: isUpper ? 8 : 28,
-      ...(this.time === null ? {} : { incrs: TIME_STEPS }),
+      ...axisOf('x', kind, xUnit, xTicks),
+      ...(panel === 'upper' ? { size: 8, values: () => [] } : {}),
       ...(xLabel === undefined ? {} : { label: xLabel, labelSize: 18, labelFont: '12px system-ui, sans-serif' }),
-      space: 56,
-      values: (/** @type {uPlot} */ _, /** @type {number[]} */ splits) => splits.map((at) => (isUpper ? '' : show(at))),
-      ...(ticks === null ? {} : namedTicks(ticks)),
     };
   }
 
   #yAxis() {
-    const { heat, unit } = this.chart;
-    // Three ticks or more, also where there is little space.
-    const space = (/** @type {unknown[]} */ ...[, , , , height]) => Math.min(30, Number(height) / 4);
-    const look = { ...axisLook(), size: 80, space };
-    if (heat !== undefined) {
-      return {
-        ...look,
-        splits: () => heatTicks(heat),
-        values: (/** @type {uPlot} */ _, /** @type {number[]} */ splits) =>
-          splits.map((bucket) => quantity(bucketMs(bucket, heat), 'ms')),
-      };
-    }
-    const values = (/** @type {uPlot} */ _, /** @type {Array<number | null>} */ splits) =>
-      splits.map((y) => (y === null ? '' : quantity(y, unit)));
-    return { ...look, values };
+    const { kind, isLog, unit } = this.chart;
+    return kind === 'heat' ? axisOf('y', 'log', 'ms') : axisOf('y', isLog ? 'log' : 'linear', unit);
   }
 
   #series() {
@@ -257,46 +235,17 @@ function labelOf(label, style, marker) {
   return span;
 }
 
-function axisLook() {
-  return {
-    stroke: () => color('ink'),
-    font: '12px system-ui, sans-serif',
-    grid: { stroke: () => color('grid'), width: 1 },
-    ticks: { stroke: () => color('grid'), width: 1, size: 4 },
-  };
-}
-
 /** @param {TimeAxis | null} time @returns {[number, number]} */
 export function wholeOf(time) {
   const [from, to] = [time?.from[0] ?? 0, time?.to.at(-1) ?? 1];
   return [from, to > from ? to : from + 1];
 }
 
-/** Named ticks, as many as fit. @param {Array<[number, string]>} ticks */
-function namedTicks(ticks) {
-  const texts = new Map(ticks);
-  return {
-    splits: (/** @type {uPlot} */ u) => {
-      let edge = -Infinity;
-      return ticks.flatMap(([x, text]) => {
-        const [at, half] = [u.valToPos(x, 'x'), 3.5 * text.length + 4];
-        if (at - half < edge) return [];
-        edge = at + half;
-        return [x];
-      });
-    },
-    values: (/** @type {uPlot} */ _, /** @type {number[]} */ splits) => splits.map((x) => texts.get(x) ?? ''),
+/** Space beside the outermost points. @param {Chart} chart */
+function xRange({ isLogX }) {
+  return (/** @type {uPlot} */ _, /** @type {number} */ min, /** @type {number} */ max) => {
+    if (isLogX) return logRange(min, max);
+    const room = Math.max((max - min) * 0.04, Math.abs(max) * 0.01) || 0.04;
+    return [min - room, max + room];
   };
-}
-
-/** A factor beside the outermost points. */
-const LOGARITHMIC_X = {
-  distr: 3,
-  range: (/** @type {uPlot} */ _, /** @type {number} */ min, /** @type {number} */ max) => [min / 1.15, max * 1.15],
-};
-
-/** Space beside the outermost points. @param {uPlot} _ @param {number} min @param {number} max @returns {[number, number]} */
-function padded(_, min, max) {
-  const room = (max - min || Math.abs(max) || 1) * 0.04;
-  return [min - room, max + room];
 }
