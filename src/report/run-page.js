@@ -37,11 +37,12 @@ import {
 /** The page of one run: its verdict and figures, charts, tables, and how to repeat the run. */
 
 /**
- * @param {RunFile} run
+ * @param {RunFile} whole
  * @param {number} [live] version of the page, while the run goes on
  * @returns {string} an HTML document
  */
-export function runPage(run, live) {
+export function runPage(whole, live) {
+  const run = live === undefined ? whole : notYet(whole);
   const { config, environment, startedAt } = run;
   const data = runData(run);
   const where = environment.endpoint == null ? '' : ` on ${placeOf(run)}`;
@@ -58,6 +59,15 @@ export function runPage(run, live) {
     time: data.time,
     live,
   });
+}
+
+/** What is not known yet is no matter of a file. @param {RunFile} run @returns {RunFile} */
+function notYet(run) {
+  const all = Object.entries(run.unmeasured).map(([pointer, why]) => [
+    pointer,
+    why === STILL_RUNNING ? 'the run goes on' : why,
+  ]);
+  return { ...run, unmeasured: Object.fromEntries(all) };
 }
 
 /** Writes the page to a file when the run is over. @param {OutputOptions} options @returns {Output} */
@@ -168,7 +178,7 @@ function sectionsOf(run, data, isLive) {
     foldedUnless('node', 'The node', ['node-bound'], chartBox(node), sections.nodeMetrics(run)),
     foldedUnless('figures', 'All figures', [], dataTable(overviewTable(run))),
     configuration(run),
-    meaning(run, isLive),
+    meaning(run),
   ];
 }
 
@@ -188,10 +198,10 @@ function overTime(run, data, isLive) {
 function endNote({ intervals, config: { intervalMs } }) {
   const endMs = intervals.at(-1)?.endMs ?? 0;
   const knownMs = intervals.findLast(({ tps }) => tps !== null)?.endMs ?? 0;
-  const every = typeof intervalMs === 'number' ? `, which are ${seconds(intervalMs)} long` : '';
+  const every = typeof intervalMs === 'number' ? ` (each is ${seconds(intervalMs)} long)` : '';
   const later = knownMs < endMs ? `; later blocks may belong to the throughput after ${seconds(knownMs)}` : '';
   return note(
-    `The charts have all intervals that have ended${every}: up to ${seconds(endMs)} after the start${later}.`,
+    `The charts end ${seconds(endMs)} after the start, with the last interval that has ended${every}${later}.`,
   );
 }
 
@@ -215,19 +225,17 @@ function configuration(run) {
   );
 }
 
-/** @param {RunFile} run @param {boolean} isLive */
-function meaning(run, isLive) {
+/** @param {RunFile} run */
+function meaning(run) {
   const { id, startedAt, endedAt, schema, unmeasured } = run;
-  const missing = Object.entries(unmeasured)
-    .filter(([, why]) => !isLive || why !== STILL_RUNNING)
-    .map(([pointer, why]) => [
-      pointer
-        .split('/')
-        .filter((part) => part !== '' && part !== 'why')
-        .map(wordsOf)
-        .join(': '),
-      why,
-    ]);
+  const missing = Object.entries(unmeasured).map(([pointer, why]) => [
+    pointer
+      .split('/')
+      .filter((part) => part !== '' && part !== 'why')
+      .map(wordsOf)
+      .join(': '),
+    why,
+  ]);
   return folded(
     'meaning',
     'What the figures mean',

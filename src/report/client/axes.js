@@ -1,6 +1,4 @@
-/// <reference lib="dom" />
 import { clockTime, quantity } from '../../quantity.js';
-import { color } from './colors.js';
 
 /**
  * @import uPlot from 'uplot'
@@ -16,6 +14,7 @@ import { color } from './colors.js';
  * @property {(value: number) => string} text of its label
  * @property {(value: number) => number} place in pixels
  * @property {(value: number) => number} size of its label in the direction of the axis, with the gap to the next one
+ * @property {number} distance of labels that is good, if there is space
  */
 
 /** Distances of labels on an axis of times, in seconds. */
@@ -35,7 +34,10 @@ export function ticksOf(axis) {
   const isEnough = (/** @type {number[]} */ ticks) =>
     ticks.length >= LEAST && new Set(ticks.map(axis.text)).size === ticks.length;
   const enough = candidatesOf(axis).filter(isEnough);
-  return enough.find((ticks) => fits(ticks, axis)) ?? enough.at(-1) ?? [];
+  const fitting = (/** @type {number} */ px) => enough.find((ticks) => fits(ticks, axis, px));
+  // Where none fits, some of the fewest.
+  const some = enough.toReversed().map((ticks) => spaced(ticks, axis));
+  return fitting(axis.distance) ?? fitting(0) ?? some.find(({ length }) => length >= LEAST) ?? some[0] ?? [];
 }
 
 /** From many to few. @param {Axis} axis @returns {number[][]} */
@@ -71,26 +73,22 @@ function multiples(step, low, high) {
   return Array.from({ length: count }, (_, i) => Number(((first + i) * step).toPrecision(12)));
 }
 
-/** @param {readonly number[]} ticks @param {Pick<Axis, 'place' | 'size'>} axis */
-function fits(ticks, { place, size }) {
+/** @param {readonly number[]} ticks @param {Pick<Axis, 'place' | 'size'>} axis @param {number} [px] least distance */
+function fits(ticks, { place, size }, px = 0) {
   return ticks.every(
-    (tick, i) => i === 0 || Math.abs(place(tick) - place(ticks[i - 1])) >= (size(tick) + size(ticks[i - 1])) / 2,
+    (tick, i) =>
+      i === 0 || Math.abs(place(tick) - place(ticks[i - 1])) >= Math.max(px, (size(tick) + size(ticks[i - 1])) / 2),
   );
 }
 
-/** Width of a character, least width of a label with its gap, and gap; height of a label with its gap. */
+/** Width of a character, gap between two labels, height of a label, and good distances of labels, in pixels. */
 const CHARACTER = 6.6;
-const LEAST_WIDTH = 56;
-const GAP = 12;
-const LINE = 26;
-
-/** @param {string} text */
-function widthOf(text) {
-  return Math.max(LEAST_WIDTH, CHARACTER * text.length + GAP);
-}
+const GAP = 8;
+const LINE = 16;
+const DISTANCES = Object.freeze({ x: 56, y: 26 });
 
 /**
- * An axis for uPlot.
+ * The labels of an axis of uPlot.
  * @param {'x' | 'y'} scale
  * @param {Axis['kind']} kind
  * @param {string} [unit]
@@ -100,12 +98,8 @@ export function axisOf(scale, kind, unit, names) {
   const texts = new Map(names);
   const text = (/** @type {number} */ value) =>
     texts.get(value) ?? (kind === 'time' ? clockTime(value) : quantity(value, unit));
-  const size = (/** @type {number} */ value) => (scale === 'x' ? widthOf(text(value)) : LINE);
+  const size = (/** @type {number} */ value) => (scale === 'x' ? CHARACTER * text(value).length + GAP : LINE);
   return {
-    stroke: () => color('ink'),
-    font: '12px system-ui, sans-serif',
-    grid: { stroke: () => color('grid'), width: 1 },
-    ticks: { stroke: () => color('grid'), width: 1, size: 4 },
     size: scale === 'x' ? 28 : 80,
     splits: (
       /** @type {uPlot} */ u,
@@ -115,7 +109,7 @@ export function axisOf(scale, kind, unit, names) {
     ) => {
       const place = (/** @type {number} */ value) => u.valToPos(value, scale);
       return names === undefined
-        ? ticksOf({ kind, low, high, text, place, size })
+        ? ticksOf({ kind, low, high, text, place, size, distance: DISTANCES[scale] })
         : spaced(
             names.map(([at]) => at),
             { place, size },

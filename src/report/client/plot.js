@@ -30,6 +30,7 @@ export class Plot {
   /** @param {Chart} chart @param {TimeAxis | null} time the shared axis, if any @param {() => void} onRange called when the visible part changes */
   constructor(chart, time, onRange) {
     this.chart = chart;
+    this.whole = wholeOf(time);
     this.time = chart.x === undefined && chart.series.every(({ x }) => x === undefined) ? (chart.time ?? time) : null;
     this.onRange = onRange;
     this.element = /** @type {HTMLElement} */ (document.getElementById(`plot-${chart.id}`));
@@ -97,11 +98,11 @@ export class Plot {
     return kind === 'heat' ? HEAT_HEIGHT : HEIGHT;
   }
 
-  /** The whole range is from the start of the first interval to the end of the last one. */
+  /** The whole range is that of the shared axis, so that no chart zooms the others. */
   #timeRange = (/** @type {uPlot} */ u, /** @type {number} */ min, /** @type {number} */ max) => {
     const [xs] = u.data;
     const isAll = this.time !== null && min === xs[0] && max === xs.at(-1);
-    return isAll ? wholeOf(this.time) : [min, max];
+    return isAll ? this.whole : [min, max];
   };
 
   /** Of the visible values. Those of the drain may leave it: the few operations that end there are no trend. */
@@ -127,15 +128,23 @@ export class Plot {
     const { isLogX, panel, xUnit, xLabel, xTicks } = this.chart;
     const kind = this.time !== null ? 'time' : isLogX ? 'log' : 'linear';
     return {
+      ...axisLook(),
       ...axisOf('x', kind, xUnit, xTicks),
       ...(panel === 'upper' ? { size: 8, values: () => [] } : {}),
-      ...(xLabel === undefined ? {} : { label: xLabel, labelSize: 18, labelFont: '12px system-ui, sans-serif' }),
+      ...(xLabel === undefined
+        ? {}
+        : {
+            label: `${xLabel}${isLogX ? ' (logarithmic)' : ''}`,
+            labelSize: 18,
+            labelFont: '12px system-ui, sans-serif',
+          }),
     };
   }
 
   #yAxis() {
     const { kind, isLog, unit } = this.chart;
-    return kind === 'heat' ? axisOf('y', 'log', 'ms') : axisOf('y', isLog ? 'log' : 'linear', unit);
+    const isHeat = kind === 'heat';
+    return { ...axisLook(), ...axisOf('y', isLog || isHeat ? 'log' : 'linear', isHeat ? 'ms' : unit) };
   }
 
   #series() {
@@ -235,6 +244,15 @@ function labelOf(label, style, marker) {
   return span;
 }
 
+function axisLook() {
+  return {
+    stroke: () => color('ink'),
+    font: '12px system-ui, sans-serif',
+    grid: { stroke: () => color('grid'), width: 1 },
+    ticks: { stroke: () => color('grid'), width: 1, size: 4 },
+  };
+}
+
 /** @param {TimeAxis | null} time @returns {[number, number]} */
 export function wholeOf(time) {
   const [from, to] = [time?.from[0] ?? 0, time?.to.at(-1) ?? 1];
@@ -245,7 +263,7 @@ export function wholeOf(time) {
 function xRange({ isLogX }) {
   return (/** @type {uPlot} */ _, /** @type {number} */ min, /** @type {number} */ max) => {
     if (isLogX) return logRange(min, max);
-    const room = Math.max((max - min) * 0.04, Math.abs(max) * 0.01) || 0.04;
+    const room = Math.max((max - min) * 0.04, Math.abs(max) * 0.02) || 0.04;
     return [min - room, max + room];
   };
 }

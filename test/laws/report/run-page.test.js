@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { heatRange, heatTicks } from '../../../src/report/client/buckets.js';
 import { runData } from '../../../src/report/run-charts.js';
 import { runPage } from '../../../src/report/run-page.js';
 import { noBlocks } from '../../../src/stats/blocks.js';
 import { Recorder } from '../../../src/stats/recorder.js';
-import { buildRunFile } from '../../../src/stats/run-file.js';
+import { STILL_RUNNING, buildRunFile } from '../../../src/stats/run-file.js';
+import { parseThreshold } from '../../../src/stats/thresholds.js';
 import { assertGoldenPage } from '../../golden/assert-golden.js';
 import { longRun } from '../../helpers/long-run.js';
 import { exactAudit, partsOf, rowOf, runFileOf } from '../../helpers/samples.js';
@@ -102,16 +102,41 @@ describe('the page of a run', () => {
     assert.deepEqual(marks, ['2 down', '3 back', '4 down']);
   });
 
-  it('has three ticks or more at the axis of a heat map, whatever its latencies', () => {
-    for (const perDecade of [1, 2, 4, 8, 16, 32, 64])
-      for (let first = 0; first < 7 * perDecade; first += 1)
-        for (const length of [0, 1, Math.min(39, 5 * perDecade)]) {
-          const heat = { perDecade, first, last: first + length, columns: [] };
-          const ticks = heatTicks(heat);
-          const [low, high] = heatRange(heat);
-          assert.ok(ticks.length >= 3 && ticks.length < 30, `${perDecade} ${first} ${length}: ${ticks}`);
-          for (const at of ticks) assert.ok(at >= low && at <= high);
-        }
+  it('says what limited the run and the result of the audit once, and thresholds before the conditions', () => {
+    const run = runFileOf({ thresholds: [parseThreshold('tps>=5')] });
+    const evidence = 'blocks were full';
+    const page = runPage({ ...run, verdict: { name: 'node-bound', evidence } });
+    assert.equal(page.split(/blocks were full/i).length, 2);
+    assert.match(page, /<strong>The node was the limit \(node-bound\)\.</);
+    assert.equal(figuresOf(page).audit, undefined);
+    assert.ok(page.indexOf('id="limits"') < page.indexOf('id="conditions"'));
+  });
+
+  it('has a legend of the stages, with the colours of their bar', () => {
+    const page = runPage(runFileOf());
+    const bar = page.split('class="share"')[1].split('</svg>')[0];
+    const legend = page.split('class="legend"')[1].split('</ul>')[0];
+    const colors = (/** @type {string} */ markup) => markup.match(/fill-\d/g) ?? [];
+    assert.ok(colors(bar).length > 1);
+    assert.deepEqual(colors(legend), colors(bar));
+  });
+
+  it('has members of the run file in words, rounded and with units', () => {
+    const environment = { roundTripMs: 2.566133000000036, memoryBytes: 25_276_514_304, transport: { name: 'tcp' } };
+    const config = { durationMs: 12_000, tipWei: '2000000', label: [] };
+    const page = runPage(
+      runFileOf({ environment, config, unmeasured: { '/generator/batches/why': 'no batch was refused' } }),
+    );
+    const rows = (/** @type {string} */ title) => Object.fromEntries(tableOf(page, title));
+    assert.deepEqual(
+      ['round trip', 'memory', 'transport: name'].map((name) => rows('Environment')[name]),
+      ['2.57 ms', '25,277 MB', 'tcp'],
+    );
+    assert.deepEqual(
+      ['duration', 'tip', 'label'].map((name) => rows('Configuration')[name]),
+      ['12 s', '0.002 gwei', undefined],
+    );
+    assert.equal(rows('What was not measured, and why')['generator: batches'], 'no batch was refused');
   });
 
   it('has the command line of the run, and its configuration', () => {
@@ -186,6 +211,15 @@ describe('the page of a run', () => {
     const page = runPage({ ...run, rates: { ...run.rates, spreadMs: 100 } }, 1);
     assert.match(page, /<strong>So far the limit is unknown\.</);
     assert.doesNotMatch(page, /up to its last block/);
+    assert.match(page, /The charts end [\d.]+ s after the start, with the last interval that has ended/);
+  });
+
+  it('while the run goes on is no file, has no audit, and gives no advice before its window', () => {
+    const run = buildRunFile(partsOf({ end: 'running', audit: null, durationUs: 1e6 }));
+    const page = runPage({ ...run, intervals: [rowOf({ phase: 'warmup' })] }, 1);
+    assert.ok(Object.values(run.unmeasured).includes(STILL_RUNNING));
+    assert.ok(!page.includes(STILL_RUNNING));
+    assert.doesNotMatch(page, /Table: Audit|class="limit"/);
   });
 
   it('is a good page of a run in which nothing happened', () => {

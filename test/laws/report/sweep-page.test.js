@@ -92,6 +92,24 @@ describe('the page of a sweep', () => {
   for (const [name, sweep] of Object.entries({ grid: gridSweep(), line: lineSweep(), search: searchSweep() }))
     it(`is that which is kept: ${name}`, () => assertGoldenPage(`sweep-${name}`, renderSweep(sweep)));
 
+  it('draws values where they are on their scale, and joins no names by a line', () => {
+    const sweepAlong = (/** @type {string} */ name, /** @type {string[]} */ values) =>
+      chartsOf(
+        renderSweep(
+          sweepOf(values.map((value, i) => ({ settings: { [name]: value }, metrics: metrics([10 + i], [1e5]) }))),
+        ),
+      );
+    const numbers = sweepAlong('threads', ['50', '10', '200']);
+    assert.deepEqual([numbers.throughput.x, numbers.throughput.isLogX], [[10, 50, 200], true]);
+    equalBy([numbers.throughput, numbers['path-avg-p99']], ({ kind }) => kind, ['lines', 'path']);
+    const names = sweepAlong('transport', ['undici', 'tcp']);
+    for (const { kind, series } of Object.values(names)) {
+      assert.equal(kind, 'points');
+      assert.ok(series.length > 0 && series.every(({ dash }) => dash === undefined));
+    }
+    equalBy(names.throughput.xTicks ?? [], ([, text]) => text, ['undici', 'tcp']);
+  });
+
   it('has a chart for each combination of what three axes leave over, and the table', () => {
     const sweep = sweepOf(
       ['1', '2'].flatMap((connections) =>
