@@ -75,12 +75,18 @@ export function panelsFigure(id, title, charts) {
   if (drawn.length === 0) return html`${missing}`;
   return html`<figure id="figure-${id}" class="chart panels" aria-labelledby="${id}" aria-describedby="caption-${id}">
       <figcaption>
-        <p id="caption-${id}">${drawn.map(({ summary }) => summary).join(' ')}</p>
+        <p id="caption-${id}">${once(drawn.map(({ summary }) => summary))}</p>
       </figcaption>
       ${drawn.map((chart) => plotBox(chart, `${title}, ${chart.title}`))}
       ${drawn.map((chart) => numbersBox(chart, `Numbers: ${chart.title}`))}
     </figure>
     ${missing}`;
+}
+
+/** Sentences, what all of them begin with once. @param {readonly string[]} sentences */
+function once([first, ...others]) {
+  const isShared = [first, ...others].every((one) => one.startsWith(IN_WINDOW));
+  return [first, ...others.map((one) => (isShared ? one.slice(IN_WINDOW.length) : one))].join(' ');
 }
 
 /** The figure of a chart: title, one sentence, plot with its legend, and table of numbers. @param {Chart} chart */
@@ -252,6 +258,9 @@ function percentileChart(sides, words = '') {
     xTicks: TICKS.filter((p) => shown.includes(p)).map((p) => [place(p), name(p)]),
   };
 }
+
+/** How a summary begins whose values are those of the window only. */
+export const IN_WINDOW = 'In the window: ';
 
 /** What a summary says of such an axis. */
 export const LOGARITHMIC = ' The scale is logarithmic.';

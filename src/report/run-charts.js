@@ -4,7 +4,7 @@ import { recordedValues } from '../stats/histogram.js';
 import { statesGas } from '../stats/metrics.js';
 import { countedWords, isPlain } from '../stats/sample.js';
 import { Series } from '../stats/throughput.js';
-import { LOGARITHMIC, LOOKS, isSkewed, middle, rounded, sentence } from './charts.js';
+import { IN_WINDOW, LOGARITHMIC, LOOKS, isSkewed, middle, rounded, sentence } from './charts.js';
 import { quantity } from '../text.js';
 
 /**
@@ -92,7 +92,7 @@ function summaryOf(rows, { series, unit, isLog, panel }) {
   });
   // Labels stay as they are in the legend: some are codes.
   const words = isOne && !isPart ? sentence(parts[0]) : `${parts.join('; ')}.`;
-  const all = isPart ? `In the window: ${words}` : words;
+  const all = isPart ? `${IN_WINDOW}${words}` : words;
   return isLog ? `${all}${LOGARITHMIC}` : all;
 }
 

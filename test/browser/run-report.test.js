@@ -11,7 +11,7 @@ import { NO_BROWSER, openPage, screenshots } from './browser.js';
 import { exited, readJson, spawnStress } from '../helpers/cli.js';
 import { longRun } from '../helpers/long-run.js';
 import { temporaryFolder } from '../helpers/temporary.js';
-import { LOOKS, assertAccessible, assertReadable, figuresOf, suiteFolder, tableIn } from './pages.js';
+import { LOOKS, assertAccessible, assertReadable, figuresOf, pageIn, suiteFolder, tableIn } from './pages.js';
 
 /**
  * @import { RunFile } from '../../src/contracts/run-file.d.ts'
@@ -120,6 +120,34 @@ describe('the page of a run', { skip: NO_BROWSER }, () => {
     await page.waitForSelector('#numbers-tps tbody tr');
     const rows = await page.locator('#numbers-tps tbody tr').count();
     assert.equal(rows, made.run.intervals.length);
+    const ends = await page.$$eval('#numbers-tps tr > :last-child', (cells) =>
+      cells.map((cell) => Math.round(cell.getBoundingClientRect().right)),
+    );
+    assert.equal(new Set(ends).size, 1, 'its columns are below each other');
+  });
+
+  it('has axes that show the window, whatever the few operations of the drain took', async (t) => {
+    const intervals = made.run.intervals.filter(({ phase }) => phase !== 'drain');
+    const last = intervals[intervals.length - 1];
+    const slow = { ...last.latency, p99Us: 9e7, maxUs: 9e7 };
+    const drain = { ...last, phase: /** @type {const} */ ('drain'), startMs: last.endMs, endMs: last.endMs + 1000 };
+    const run = { ...made.run, intervals: [...intervals, { ...drain, latency: slow, inFlight: 0 }] };
+    const { page } = await openPage(t, pageIn(t, runPage(run)));
+    const tops = await page.evaluate(() =>
+      ['over-time', 'latency'].map((id) => Reflect.get(window, '__charts')[id].scales.y.max),
+    );
+    for (const top of tops) assert.ok(top < 60_000, `${top} ms`);
+  });
+
+  it('says at a table that is too wide that it scrolls', async (t) => {
+    const { page } = await openPage(t, made.url, { viewport: { width: 320, height: 640 } });
+    const boxes = await page.$$eval('.scroll', (all) =>
+      all
+        .filter((box) => box.clientWidth > 0)
+        .map((box) => [box.scrollWidth > box.clientWidth, getComputedStyle(box, '::before').content !== 'none']),
+    );
+    assert.ok(boxes.some(([isWide]) => isWide));
+    for (const [isWide, hasHint] of boxes) assert.equal(hasHint, isWide);
   });
 
   it('zooms all charts over time at once: with the mouse and with keys', async (t) => {
@@ -282,6 +310,12 @@ describe('the dashboard', { skip: NO_BROWSER }, () => {
       return points();
     };
     const first = await more(0);
+    await more(first + 1);
+    const ends = await page.evaluate(() => {
+      const { time, timed } = Reflect.get(window, '__board');
+      return timed.map((/** @type {any} */ { uplot }) => uplot.scales.x.max - time.to.at(-1));
+    });
+    for (const end of ends) assert.equal(end, 0, 'all charts show all that is known');
     await page.focus('#plot-tps');
     await page.keyboard.press('+');
     await page.click('#numbers-tps summary');

@@ -50,7 +50,7 @@ describe('the page of a sweep in a browser', { skip: NO_BROWSER, timeout: 180_00
     assert.deepEqual(
       [asked, all],
       [
-        [0, 1],
+        [20, 100],
         [20, 100],
       ],
     );

@@ -53,7 +53,7 @@ describe('the labels of an axis', () => {
     for (const pixels of [190, 262, 480, 1100])
       // On the narrowest phone numbers of many digits need more space.
       for (const factor of [...(pixels < 200 ? [] : [1.04, 1.3]), 2, 5, 10, 300, 1e5, 1e7])
-        for (let low = 0.013; low * factor < (pixels < 200 ? 1e5 : 1e9); low *= 2.7) {
+        for (let low = 0.013; low * factor < (pixels < 200 ? 1e5 : pixels < 400 ? 1e7 : 1e9); low *= 2.7) {
           /** @type {[number, number]} */
           const range = [low, low * factor];
           // A logarithmic axis has space beside its values.
