@@ -82,7 +82,10 @@ export function refusalsTable({ generator: { refusals = {} } }) {
 function rateRow(run) {
   const held = heldRate(run);
   // A merge may know the asked rate without the achieved rate.
-  if (held === null) return ['rate', '-', `achieved of ${digits(run.rates.askedPerSecond ?? 0)} asked per second`];
+  if (held === null) {
+    const why = run.unmeasured['/rates/achievedPerSecond'] ?? 'no operation was due in the window';
+    return ['rate', 'unknown', `${digits(run.rates.askedPerSecond ?? 0)} per second were asked for; ${why}`];
+  }
   const { asked, rate, isHeld, growth } = held;
   const of =
     growth === null
@@ -243,20 +246,27 @@ const INSTANCES_SHOWN = 50;
 export function instancesTable(run) {
   const all = run.merged?.instances ?? [];
   const words = countedWords(isPlain(run));
+  const hasHosts = all.some(({ host, partial }) => partial || host !== null);
   const rows = all.slice(0, INSTANCES_SHOWN).map((one) => {
-    const { index, attempt, offset, threads, counts, partial, host } = one;
+    const { index, attempt, offset, threads, counts, partial, host, durationMs, verifiedPerSecond: tps } = one;
     return [
-      `${index ?? '-'}${attempt > 0 ? `, attempt ${attempt}` : ''}`,
+      `${index ?? 'no index'}${attempt > 0 ? `, attempt ${attempt}` : ''}`,
       `${offset}..${offset + threads - 1}`,
-      ...(one.durationMs > 0 ? [one.windowStartedAt.slice(11, 23), seconds(one.durationMs)] : ['-', '-']),
+      ...[durationMs > 0 ? one.windowStartedAt.slice(11, 23) : 'no window', seconds(durationMs)],
       ...[count(counts.verified), count(counts.failed + counts.timedOut + counts.abandoned)],
-      ...[digits(one.verifiedPerSecond), instanceAudit(one), partial ? 'PARTIAL' : (host ?? '')],
+      ...[tps === null ? 'unknown' : digits(tps), instanceAudit(one)],
+      ...(hasHosts ? [partial ? 'PARTIAL' : (host ?? 'not stated')] : []),
     ];
   });
-  const columns = ['', 'wallets', 'began', 'window', words.verified, 'failed', words.tps, 'audit', 'host'];
+  const columns = ['', 'wallets', 'began', 'window', words.verified, 'failed', words.tps, 'audit'];
   const more = all.length - INSTANCES_SHOWN;
-  const notes = more > 0 ? [`... and ${counted(more, 'more instance')}`] : [];
-  return tableOf('all-instances', counted(all.length, 'instance'), columns, rows, notes);
+  const isUnknown = all.some(({ verifiedPerSecond }) => verifiedPerSecond === null);
+  const notes = [
+    ...(isUnknown ? [`${words.tps} is unknown where an instance has no window, or no report of it`] : []),
+    ...(more > 0 ? [`... and ${counted(more, 'more instance')}`] : []),
+  ];
+  const title = counted(all.length, 'instance');
+  return tableOf('all-instances', title, hasHosts ? [...columns, 'host'] : columns, rows, notes);
 }
 
 /** @param {MergedInstance} instance */

@@ -56,8 +56,8 @@ export function markOf(cell) {
   return null;
 }
 
-/** A number, perhaps with a bound, a unit, a deviation, an upper end or a mark; a dash: not measured. */
-const FIGURE = /^-?$|^(>= |< )?[-+]?\d[\d.,:]*( [^\s:;]{1,6})?( (\.\.|±|x) .*)?[ *]*$/;
+/** A number, perhaps with a bound, a unit, a deviation, an upper end or a mark; a dash or unknown: not measured. */
+const FIGURE = /^-?$|^unknown$|^(>= |< )?[-+]?\d[\d.,:]*( [^\s:;]{1,6})?( (\.\.|±|x) .*)?[ *]*$/;
 
 /** Columns of words begin at their left edge, columns of figures end at the right one. @param {ReadonlyArray<readonly unknown[]>} rows @returns {boolean[]} whether each column has words */
 export function wordColumns(rows) {

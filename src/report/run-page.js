@@ -1,11 +1,11 @@
 import { writeFileAtomically } from '../files.js';
-import { memberRows, wordsOf } from '../outputs/format.js';
+import { boundedMs, memberRows, wordsOf } from '../outputs/format.js';
 import { definitionsTable, speedText } from '../outputs/run-facts.js';
-import { latencyTable, overviewTable, refusalsTable } from '../outputs/run-tables.js';
+import { overviewTable, refusalsTable } from '../outputs/run-tables.js';
 import { endText, runTables } from '../outputs/summary.js';
 import { tableOf } from '../outputs/table.js';
 import { auditResult } from '../stats/audit-result.js';
-import { shownFigure, windowMs } from '../stats/figures.js';
+import { censoredOf, shownFigure, windowMs } from '../stats/figures.js';
 import { STILL_RUNNING, placeOf } from '../stats/run-file.js';
 import { isPlain } from '../stats/sample.js';
 import { LIMIT_WORDS, judge } from '../stats/verdict.js';
@@ -84,20 +84,23 @@ const WITHOUT_TILE = ['attempts', 'failed', 'timed out', 'abandoned', 'in flight
 
 /** What most readers come for, and below it the rest. @param {RunFile} run @returns {Tile[][]} */
 function tilesOf(run) {
-  const { columns, rows } = latencyTable(run);
-  const [p50, p99, max] = ['p50', 'p99', 'max'].map((name) => ({
-    label: `latency ${name}`,
-    value: `${rows[0][columns.indexOf(name)]} ms`,
-  }));
   const all = overviewTable(run).rows.map(([label, value, words]) => ({ label, value, words }));
   // In an open loop the rate that was held comes first.
   const rates = all.splice(0, run.rates.askedPerSecond === null ? 1 : 2);
   const others = all.filter(({ label }) => !WITHOUT_TILE.includes(label));
   const window = { label: 'window', value: seconds(windowMs(run)) };
   return [
-    [...rates, p50, p99, ...gasTile(run), ...liveTiles(run)],
-    [...failureTiles(run), max, ...others, window],
+    [...rates, ...latencyTiles(run, ['p50', 'p99']), ...gasTile(run), ...liveTiles(run)],
+    [...failureTiles(run), ...latencyTiles(run, ['max']), ...others, window],
   ];
+}
+
+/** @param {RunFile} run @param {string[]} names @returns {Tile[]} none without latencies */
+function latencyTiles(run, names) {
+  const { total } = run.latency;
+  const censored = censoredOf(run);
+  if (total.count + censored.count === 0) return [];
+  return boundedMs(total, censored, names).map((text, i) => ({ label: `latency ${names[i]}`, value: `${text} ms` }));
 }
 
 /** @param {RunFile} run @returns {Tile[]} none without blocks */
