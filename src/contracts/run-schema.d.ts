@@ -452,6 +452,13 @@ export type IntervalRow = {
   endMs: number;
   /** With --check consistency: contradictions found in the interval, by code. */
   violations?: Record<string, number>;
+  /** With --refill-below: what the funder paid in the interval. */
+  refills?: {
+    payments: number;
+    valueWei: string | null;
+    gasWei: string | null;
+    funderWei?: string | null;
+  };
   /** With --pool-target or --max-base-fee. */
   pace?: { pausedMs: number; depth?: PoolDepth };
   /** Only where at its end no look at the chain had been answered for a while. */

@@ -8,7 +8,7 @@ import { foreignHost, isOwnHost, listen } from './listen.js';
 
 /**
  * @import { Address, Output, OutputOptions, Totals } from '../contracts/output.d.ts'
- * @import { IntervalRow } from '../contracts/run-file.d.ts'
+ * @import { IntervalRow, RunFile } from '../contracts/run-file.d.ts'
  * @import { Page, Rule } from '../stats/merge.js'
  */
 
@@ -35,6 +35,8 @@ export class PrometheusState {
   runTps = null;
   /** @type {number | null} */
   startedAtMs = null;
+  /** Once the run is over. @type {RunFile['spending'] | null} */
+  spending = null;
 
   /** @param {Record<string, string>} info describes the run @param {number | null} [instances] of the run, if known */
   constructor(info, instances = null) {
@@ -87,6 +89,12 @@ export const FAMILIES = Object.freeze([
     'Time of day at which the load began',
     ({ startedAtMs: ms }) => ms && ms / 1000,
   ),
+  {
+    name: 'stress_spent_ether',
+    type: 'gauge',
+    help: 'What the set-up cost, and what left the wallets in the load, at the end of the run (--push)',
+    values: ({ spending }) => [...spent(spending?.setUpWei, 'set_up'), ...spent(spending?.leftWei, 'load')],
+  },
   gaugeOfRun('stress_run_tps', 'Verified operations per second of the window so far', ({ runTps }) => runTps),
   ...[...PAGES.values()].map(({ family, type, help }) => {
     const values = (/** @type {PrometheusState} */ { sum, row }) => valuesOf(family, INTERVALS, { sum, row });
@@ -94,9 +102,14 @@ export const FAMILIES = Object.freeze([
   }),
 ]);
 
+/** @param {string | null | undefined} wei @param {string} phase @returns {Value[]} none if it is not known */
+function spent(wei, phase) {
+  return wei === null || wei === undefined ? [] : one(Number(wei) / 1e18, { phase });
+}
+
 /** Names of the labels that tell series of a family apart. */
 export const LABEL_NAMES = Object.freeze([
-  ...new Set(RULES.flatMap(({ page, tag = [] }) => [...Object.keys(page?.labels ?? {}), tag].flat())),
+  ...new Set(['phase', ...RULES.flatMap(({ page, tag = [] }) => [...Object.keys(page?.labels ?? {}), tag].flat())]),
 ]);
 
 /** A rule and all rules in it. @param {Rule} rule @returns {Rule[]} */

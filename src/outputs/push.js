@@ -297,7 +297,10 @@ export function createPushOutput(options, headers = {}, { clock = createClock(),
       state.add(row, totals);
       add();
     },
-    finish: () => add(true),
+    finish: (run) => {
+      state.spending = run.spending;
+      return add(true);
+    },
     close: async (now) => {
       if (isClosed) return;
       isClosed = true;

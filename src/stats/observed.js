@@ -4,6 +4,7 @@ import {
   first,
   histogram,
   knownOf,
+  latestOrFirst,
   listed,
   max,
   merge,
@@ -11,6 +12,7 @@ import {
   onPage,
   sum,
   sumOrMax,
+  sumText,
   unknownIfAny,
 } from './merge.js';
 import { unknown } from './unknown.js';
@@ -54,8 +56,40 @@ export function dueMs(durationMs, { pace }) {
   return durationMs - (pace?.pausedMs ?? 0);
 }
 
+/** In ether: an amount in wei is no number of OpenTelemetry. @param {'valueWei' | 'gasWei' | 'funderWei'} name */
+const ether =
+  (name) =>
+  (/** @type {Record<string, string | undefined>} */ { [name]: wei }) =>
+    wei === undefined ? null : Number(wei) / 1e18;
+
 /** Their members of the row of an interval. */
 export const OF_ROW = {
+  refills: {
+    members: {
+      payments: onPage(sum, 'stress_refills_total', 'Payments of the funder to wallets (--refill-below)'),
+      valueWei: onPage(
+        sumText,
+        'stress_refill_value_ether_total',
+        'What wallets got from the funder in the load',
+        {},
+        ether('valueWei'),
+      ),
+      gasWei: onPage(
+        sumText,
+        'stress_refill_fees_ether_total',
+        'What the funder paid for that in fees',
+        {},
+        ether('gasWei'),
+      ),
+      funderWei: onPage(
+        latestOrFirst,
+        'stress_funder_balance_ether',
+        'What the funder has left',
+        {},
+        ether('funderWei'),
+      ),
+    },
+  },
   violations: { each: onPage(sum, 'stress_violations_total', 'Contradictions found by --check, by code'), tag: 'code' },
   pace: {
     members: {

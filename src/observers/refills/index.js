@@ -20,12 +20,19 @@ import { timeText } from '../../text.js';
 const FINISH_MS = 30_000;
 const ANSWER_MS = 5000;
 
+/** @returns {RefillFacts} */
+const nothing = () => ({ transactions: 0, payments: 0, valueWei: 0n, gasWei: 0n });
+
 /** The run's side. @implements {RunObserver} */
 export class Refills {
   /** @type {WalletPayments} */
   payments = { why: 'the load has not ended' };
   /** By the last message of the thread; unknown: it did not end. @type {RefillFacts | Unknown} */
-  #facts = { transactions: 0, payments: 0, valueWei: 0n, gasWei: 0n };
+  #facts = nothing();
+  /** At the end of the last interval. */
+  #past = nothing();
+  /** @type {bigint | null} */
+  #funderWei = null;
   #stop;
   #thread;
   /** @type {Parameters<NonNullable<RunObserver['begin']>>[0] | null} */
@@ -34,8 +41,8 @@ export class Refills {
   /** @param {OpenOptions['stop']} stop @param {(onMessage: (message: any) => void) => SideThread} openThread */
   constructor(stop, openThread) {
     this.#stop = stop;
-    this.#thread = openThread(({ wei, facts, warning }) => {
-      if (facts !== undefined) this.#facts = facts;
+    this.#thread = openThread(({ wei, facts, funderWei = null, warning }) => {
+      if (facts !== undefined) [this.#facts, this.#funderWei] = [facts, funderWei];
       if (warning !== undefined) this.#run?.warnOf(warning[0], warning[1]);
       if (wei !== undefined) void this.#charge(wei);
     });
@@ -73,6 +80,21 @@ export class Refills {
       const why = 'payments of the funder were in no block when the load had ended';
       this.payments = result.open === 0 ? { wei: result.paidWei } : { why };
     }
+  }
+
+  /** What was paid in the interval, and what the funder has left. */
+  row() {
+    if (isUnknown(this.#facts)) return {};
+    const [{ payments, valueWei, gasWei }, past] = [this.#facts, this.#past];
+    this.#past = this.#facts;
+    return {
+      refills: {
+        payments: payments - past.payments,
+        valueWei: String(valueWei - past.valueWei),
+        gasWei: String(gasWei - past.gasWei),
+        ...(this.#funderWei !== null && { funderWei: String(this.#funderWei) }),
+      },
+    };
   }
 
   describe() {

@@ -56,6 +56,8 @@ export class Refiller {
   facts = { transactions: 0, payments: 0, valueWei: 0n, gasWei: 0n };
   /** By position. @type {bigint[]} */
   paidWei;
+  /** Balance of the funder at the last reading. @type {bigint | null} */
+  funderWei = null;
   #options;
   #wallets;
   #failures = 0;
@@ -94,6 +96,7 @@ export class Refiller {
       const questions = [this.#options.funder, ...this.#wallets].map(({ address }) => balanceOf(address, 'latest'));
       const [funderWei, ...balances] = await askAll(this.#rpc, questions, 'setup');
       readingMs = (clock.nowUs() - startUs) / 1000;
+      this.funderWei = funderWei;
       this.#foretell(funderWei, balances);
       const thresholdWei = await this.#thresholdWei();
       const poor = this.#wallets.filter(({ position }) => balances[position] < thresholdWei);

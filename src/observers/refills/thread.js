@@ -42,7 +42,7 @@ export default async function refill({ finishMs, ...plan }, rpcs, { onMessage, p
   await clock.sleep(2 ** 31 - 1, AbortSignal.any([begun.signal, ending.signal]));
   while (!ending.signal.aborted) {
     const pauseMs = await refiller.round();
-    post({ facts: refiller.facts });
+    post({ facts: refiller.facts, funderWei: refiller.funderWei });
     await clock.sleep(pauseMs, ending.signal);
   }
   await refiller.finish();

@@ -435,6 +435,17 @@ describe('the side of the load', () => {
     assert.deepEqual(posted, [{ hasBegun: true }, { isAborted: true }]);
   });
 
+  it('has in each row what was paid in its interval, and what the funder has left', () => {
+    const { refills, post } = open({ result: new Promise(() => {}) });
+    const none = { payments: 0, valueWei: '0', gasWei: '0' };
+    assert.deepEqual(refills.row(), { refills: none });
+    post({ facts: { transactions: 1, payments: 2, valueWei: 3n, gasWei: 4n }, funderWei: 90n });
+    assert.deepEqual(refills.row(), { refills: { payments: 2, valueWei: '3', gasWei: '4', funderWei: '90' } });
+    assert.deepEqual(refills.row(), { refills: { ...none, funderWei: '90' } });
+    post({ facts: { transactions: 2, payments: 3, valueWei: 5n, gasWei: 5n }, funderWei: 80n });
+    assert.deepEqual(refills.row(), { refills: { payments: 1, valueWei: '2', gasWei: '1', funderWei: '80' } });
+  });
+
   it('has the facts for the run file, and the payments for the audit', async () => {
     const facts = { transactions: 1, payments: 2, valueWei: 3n, gasWei: 4n };
     const { refills, post } = open({ result: Promise.resolve({ facts, paidWei: [1n, 2n], open: 0 }) });
