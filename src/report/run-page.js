@@ -53,7 +53,7 @@ export function runPage(whole, live) {
     verdict: verdict(run),
     limit: limitOf(run, live !== undefined),
     badges: badges(run),
-    tiles: tilesOf(run),
+    tiles: tilesOf(run, live !== undefined),
     main: html`${sectionsOf(run, data, live !== undefined)}`,
     charts: Object.values(data.charts).flat(),
     time: data.time,
@@ -82,15 +82,15 @@ export function createReportOutput({ html: file }) {
 /** Figures without a tile of their own: the table has all. */
 const WITHOUT_TILE = ['attempts', 'failed', 'timed out', 'abandoned', 'in flight'];
 
-/** What most readers come for, and below it the rest. @param {RunFile} run @returns {Tile[][]} */
-function tilesOf(run) {
+/** What most readers come for, and below it the rest. @param {RunFile} run @param {boolean} isLive @returns {Tile[][]} */
+function tilesOf(run, isLive) {
   const all = overviewTable(run).rows.map(([label, value, words]) => ({ label, value, words }));
   // In an open loop the rate that was held comes first.
   const rates = all.splice(0, run.rates.askedPerSecond === null ? 1 : 2);
   const others = all.filter(({ label }) => !WITHOUT_TILE.includes(label));
   const window = { label: 'window', value: seconds(windowMs(run)) };
   return [
-    [...rates, ...latencyTiles(run, ['p50', 'p99']), ...gasTile(run), ...liveTiles(run)],
+    [...rates, ...latencyTiles(run, ['p50', 'p99']), ...gasTile(run), ...(isLive ? liveTiles(run) : [])],
     [...failureTiles(run), ...latencyTiles(run, ['max']), ...others, window],
   ];
 }
@@ -123,9 +123,9 @@ function failureTiles({ counts: { failed, timedOut, abandoned }, failures }) {
 }
 
 /** Tiles of the live page: the last interval, and the time left. @param {RunFile} run @returns {Tile[]} */
-function liveTiles({ end, config: { durationMs }, intervals }) {
+function liveTiles({ config: { durationMs }, intervals }) {
   const last = intervals.at(-1);
-  if (end !== 'running' || last === undefined) return [];
+  if (last === undefined) return [];
   const startMs = intervals.find(({ phase }) => phase === 'load')?.startMs;
   const isTimed = typeof durationMs === 'number' && startMs !== undefined;
   const left = isTimed ? [{ label: 'time left', value: seconds(Math.max(0, startMs + durationMs - last.endMs)) }] : [];
@@ -252,7 +252,7 @@ function meaning(run) {
 /** @param {RunFile} run */
 function verdict(run) {
   const speed = capital(speedText(run));
-  if (run.end === 'running') return html`So far: ${speed}.`;
+  if (run.end === 'running' && !run.merged) return html`So far: ${speed}.`;
   const result = auditResult(run);
   // Plain calls leave nothing to audit.
   if (isPlain(run)) return html`${speed}.`;

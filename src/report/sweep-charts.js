@@ -103,19 +103,29 @@ function throughput({ across, linesBy, groups }, { name, lines }, suffix) {
     lines.length > shown.length && `${shown.length} of ${lines.length} values of ${linesBy} are drawn`,
     suffix === '-1' && groups.length > MAX_CHARTS && `${MAX_CHARTS} of ${groups.length} combinations are drawn`,
   ].filter((words) => words !== false);
+  const axis = chartAcross(across);
+  const rates = [
+    ...shown.map((line, i) => series(across, line, 'tps', i)),
+    ...(across.asked !== null ? [{ ...ASKED, values: across.asked }] : []),
+  ];
+  const isLog = areRates(rates, axis);
   return {
-    ...chartAcross(across),
+    ...axis,
     id: `throughput${suffix}`,
     title: `Throughput against ${across.asked !== null ? 'what was asked' : across.label}${name === '' ? '' : `: ${name}`}`,
-    summary: throughputWords(across, shown),
+    summary: `${throughputWords(across, shown)}${isLog ? LOGARITHMIC : ''}`,
     note: cut.length === 0 ? undefined : `${sentence(cut.join('; '))} The table has all.`,
     isWide: groups.length === 1,
     unit: '/s',
-    series: [
-      ...shown.map((line, i) => series(across, line, 'tps', i)),
-      ...(across.asked !== null ? [{ ...ASKED, values: across.asked }] : []),
-    ],
+    isLog,
+    series: rates,
   };
+}
+
+/** Whether both axes are logarithmic, so that what was asked is a straight line. @param {Series[]} series @param {Pick<Chart, 'isLogX'>} axis */
+function areRates(series, { isLogX }) {
+  const hasAsked = series.some(({ label }) => label === ASKED.label);
+  return isLogX === true && hasAsked && series.every(({ values }) => known(values).every((value) => value > 0));
 }
 
 /** @param {Across} across @param {Line[]} lines */
@@ -279,6 +289,8 @@ export function findCharts(find, cells) {
       ? ' There is no answer.'
       : ` The line is the answer, the band its ${quantity(100 * confidence, '%')} interval.`;
   const asked = name === 'rate' && find.range?.endsWith('gas') !== true ? [{ ...ASKED, x: values, values }] : [];
+  const rates = [...seriesOfMetric('tps'), ...asked];
+  const isLogRate = areRates(rates, shared);
   const latencies = ['p50', 'p99'].flatMap((metric) => seriesOfMetric(metric, `${metric}, `));
   const all = latencies.flatMap((one) => one.values).filter((value) => value !== null);
   const isLog = Math.max(...all) > LOG_SCALE_FROM * Math.min(...all);
@@ -287,9 +299,10 @@ export function findCharts(find, cells) {
       ...shared,
       id: 'find-throughput',
       title: `Throughput against ${name}`,
-      summary: `Each point is a run: ${sides[0].of.length} held, ${sides[1].of.length} failed.${answer}`,
+      summary: `Each point is a run: ${sides[0].of.length} held, ${sides[1].of.length} failed.${answer}${isLogRate ? LOGARITHMIC : ''}`,
       unit: '/s',
-      series: [...seriesOfMetric('tps'), ...asked],
+      isLog: isLogRate,
+      series: rates,
     },
     {
       ...shared,

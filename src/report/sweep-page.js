@@ -78,13 +78,15 @@ function gridSection({ axes: [down, right], cells }, tables) {
 
 /** @param {SweepFile} sweep @returns {Table} */
 function runsTable({ cells }) {
-  const rows = cells.flatMap(({ settings, runs }) =>
-    runs.map(({ repeat, exitCode, complaint, file }) => [
-      ...[cellName(settings), String(repeat), String(exitCode), complaint ?? ''],
-      file,
-    ]),
-  );
-  return tableOf('runs', 'Runs', ['cell', 'run', 'exit code', 'complaint', 'file'], rows);
+  const all = cells.flatMap(({ settings, runs }) => runs.map((run) => ({ settings, ...run })));
+  const hasComplaints = all.some(({ complaint }) => complaint);
+  const rows = all.map(({ settings, repeat, exitCode, complaint, file }) => [
+    ...[cellName(settings), String(repeat), String(exitCode)],
+    ...(hasComplaints ? [complaint || 'none'] : []),
+    file,
+  ]);
+  const columns = ['cell', 'run', 'exit code', ...(hasComplaints ? ['complaint'] : []), 'file'];
+  return tableOf('runs', 'Runs', columns, rows);
 }
 
 /** In the order in which they were made. @param {Find} find @returns {Table} */
