@@ -200,7 +200,7 @@ function crossWords(lines) {
 function chartAcross({ numbers, texts, label }) {
   const named = { xLabel: label, xTexts: texts };
   if (numbers !== null) return { ...named, kind: /** @type {const} */ ('lines'), x: numbers, isLogX: isWide(numbers) };
-  return { ...named, kind: /** @type {const} */ ('points'), ...namedAxis(texts) };
+  return { ...named, kind: /** @type {const} */ ('points'), isLogX: false, ...namedAxis(texts) };
 }
 
 /** Whether values are read on a logarithmic axis. @param {readonly number[]} ascending */

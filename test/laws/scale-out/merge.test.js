@@ -528,7 +528,7 @@ test('files of version 0.1 whose windows differ: counts that no interval has are
   assert.match(unmeasured['/rates/acceptedPerSecond'], /^known of whole windows only/);
   assert.match(warnings.join(), /the common window is 75 % of the longest/);
   const text = summaryText({ ...merged, rates: { ...rates, askedPerSecond: 100 } }, false);
-  assert.match(text, /rate +- +achieved of 100 asked per second\n/);
+  assert.match(text, /rate +unknown +100 per second were asked for; .+\n/);
   assert.ok((rates.verifiedPerSecond ?? 0) > 0);
   assert.equal(counts.verified, 2 * run.counts.verified);
   const { merged: facts } = /** @type {any} */ (merged);
@@ -538,7 +538,7 @@ test('files of version 0.1 whose windows differ: counts that no interval has are
   const failed = { ...merged, end: 'set_up_failed', merged: { ...facts, instances: [first, never] } };
   const some = summaryText(/** @type {any} */ (failed), false);
   assert.match(some, /^Summary: 2 instances as one, 1 of 2 ended before its load began, window/m);
-  assert.match(some, /\n {2}- +5\.\.9 +- +- +\d/);
+  assert.match(some, /\n {2}no index +5\.\.9 +no window +0\.0 s +\d/);
   assert.match(some, /\n {2}start +1 of 2 instances began\n/);
   const three = summaryText(/** @type {any} */ ({ ...merged, merged: { ...facts, instances: [first, second, never] } }), false); // prettier-ignore
   assert.match(three, /\n {2}start +2 of 3 instances began, within 500 ms; their clocks/);
