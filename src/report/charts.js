@@ -73,20 +73,15 @@ export function panelsFigure(id, title, charts) {
   const drawn = charts.filter(({ why }) => why === undefined);
   const missing = charts.map(({ id: one, title: words, why }) => why !== undefined && missingFigure(one, words, why));
   if (drawn.length === 0) return html`${missing}`;
+  const words = drawn.map(({ summary }) => summary).join(' ');
   return html`<figure id="figure-${id}" class="chart panels" aria-labelledby="${id}" aria-describedby="caption-${id}">
       <figcaption>
-        <p id="caption-${id}">${once(drawn.map(({ summary }) => summary))}</p>
+        <p id="caption-${id}">${words.startsWith(IN_WINDOW) ? words.replaceAll(`. ${IN_WINDOW}`, '. ') : words}</p>
       </figcaption>
       ${drawn.map((chart) => plotBox(chart, `${title}, ${chart.title}`))}
       ${drawn.map((chart) => numbersBox(chart, `Numbers: ${chart.title}`))}
     </figure>
     ${missing}`;
-}
-
-/** Sentences, what all of them begin with once. @param {readonly string[]} sentences */
-function once([first, ...others]) {
-  const isShared = [first, ...others].every((one) => one.startsWith(IN_WINDOW));
-  return [first, ...others.map((one) => (isShared ? one.slice(IN_WINDOW.length) : one))].join(' ');
 }
 
 /** The figure of a chart: title, one sentence, plot with its legend, and table of numbers. @param {Chart} chart */

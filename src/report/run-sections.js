@@ -12,7 +12,7 @@ import { listSection, tableDetails } from './sections.js';
 /**
  * What the page of a run has beside the tables of the summary; '' or false where there is nothing to show.
  *
- * @import { DistributionJson, EndpointFacts, RunFile } from '../contracts/run-file.d.ts'
+ * @import { EndpointFacts, RunFile } from '../contracts/run-file.d.ts'
  * @import { Part } from './html.js'
  */
 
@@ -65,30 +65,25 @@ export function shares(run) {
   const words = parts.map(
     ({ label, of }) => `${label} ${quantity(ms(of.meanUs), 'ms')} (${quantity((100 * of.sumUs) / allUs, '%')})`,
   );
+  let left = 0;
+  const bar = parts.map(({ color, of }) => {
+    const x = left;
+    left += (100 * of.sumUs) / allUs;
+    return html`<rect x="${x.toFixed(2)}%" width="${(left - x).toFixed(2)}%" height="28" fill="var(--f${color})" />`;
+  });
+  const legend = parts.map(
+    ({ color }, i) =>
+      html`<li>
+        <svg width="12" height="12" fill="var(--f${color})" aria-hidden="true"><rect width="12" height="12" /></svg
+        >${words[i]}
+      </li>`,
+  );
   return [
-    html`<svg class="share" role="img" aria-label="Shares of the stages in the latency">${bar(parts, allUs)}</svg>`,
-    html`<ul class="legend" aria-label="Stages on average">
-      ${parts.map(({ color }, i) => html`<li>${swatch(color)}${words[i]}</li>`)}
+    html`<svg class="share" role="img" aria-label="Shares of the stages in the latency">${bar}</svg>`,
+    html`<ul class="legend">
+      ${legend}
     </ul>`,
   ];
-}
-
-/** @param {number} color */
-function swatch(color) {
-  return html`<svg width="12" height="12" aria-hidden="true">
-    <rect width="12" height="12" class="fill-${color}" />
-  </svg>`;
-}
-
-/** @param {Array<{color: number, of: DistributionJson}>} parts @param {number} allUs */
-function bar(parts, allUs) {
-  let left = 0;
-  return parts.map(({ color, of }) => {
-    const width = (100 * of.sumUs) / allUs;
-    left += width;
-    const [x, w] = [left - width, width].map((part) => part.toFixed(2));
-    return html`<rect x="${x}%" y="0" width="${w}%" height="28" class="fill-${color}" />`;
-  });
 }
 
 /** First and last value and change: a metrics page does not reliably tell counters from gauges. @param {RunFile} run */

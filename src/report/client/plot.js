@@ -18,6 +18,8 @@ import { quantity } from '../../quantity.js';
  * @typedef {uPlot} uPlot
  */
 
+const LABEL = { labelSize: 18, labelFont: '12px system-ui, sans-serif' };
+
 const HEIGHT = 190;
 const HEAT_HEIGHT = 240;
 
@@ -106,7 +108,7 @@ export class Plot {
   };
 
   /** Of the visible values. Those of the drain may leave it: the few operations that end there are no trend. */
-  #yRange = (/** @type {uPlot} */ u, /** @type {number | null} */ _, /** @type {number | null} */ max) => {
+  #yRange = (/** @type {uPlot} */ u, /** @type {number | null} */ min, /** @type {number | null} */ max) => {
     const { heat, series, isLog, kind } = this.chart;
     if (heat !== undefined) return heatRange(heat);
     const [from, to] = u.series[0].idxs ?? [0, -1];
@@ -119,7 +121,7 @@ export class Plot {
       ([low, high], y) => [y ? Math.min(low, y) : low, Math.max(high, y ?? 0)],
       [Infinity, 0],
     );
-    if (isLog && most > 0) return logRange(least, most);
+    if (isLog) return most > 0 ? logRange(least, most) : logRange(min || 1, max || 10);
     // Markers and names need more room than lines.
     return [0, (most || (max ?? 0)) * (kind === 'path' || kind === 'points' ? 1.15 : 1.06) || 1];
   };
@@ -131,13 +133,8 @@ export class Plot {
       ...axisLook(),
       ...axisOf('x', kind, xUnit, xTicks),
       ...(panel === 'upper' ? { size: 8, values: () => [] } : {}),
-      ...(xLabel === undefined
-        ? {}
-        : {
-            label: `${xLabel}${isLogX ? ' (logarithmic)' : ''}`,
-            labelSize: 18,
-            labelFont: '12px system-ui, sans-serif',
-          }),
+      label: xLabel && `${xLabel}${isLogX ? ' (logarithmic)' : ''}`,
+      ...LABEL,
     };
   }
 
@@ -153,7 +150,7 @@ export class Plot {
     if (kind === 'heat') return [{ ...none, label: 'latency', value: shown((column) => this.#heatWords(column)) }];
     const isLine = (/** @type {Series} */ { dash }) => kind !== 'points' || dash !== undefined;
     const all = series.map(({ label, color: number, dash = [] }, s) => ({
-      label: labelOf(label, `stroke-${number}`, [
+      label: labelOf(label, `var(--c${number})`, [
         ...(isLine(series[s]) ? [`<line x1="0" y1="5" x2="26" y2="5" stroke-dasharray="${dash.join(' ')}"/>`] : []),
         ...(!isLine(series[s]) || kind === 'path'
           ? [`<path d="${SHAPES[s % SHAPES.length]}" fill="currentcolor"/>`]
@@ -236,10 +233,10 @@ function shown(text) {
   ) => (i === null ? '' : text(i));
 }
 
-/** @param {string} label @param {string} style a class of page.css @param {string[]} marker SVG elements */
-function labelOf(label, style, marker) {
+/** @param {string} label @param {string} ink a colour of page.css @param {string[]} marker SVG elements */
+function labelOf(label, ink, marker) {
   const span = document.createElement('span');
-  span.innerHTML = `<svg width="26" height="10" aria-hidden="true" class="${style}">${marker.join('')}</svg>`;
+  span.innerHTML = `<svg width="26" height="10" aria-hidden="true" color="${ink}">${marker.join('')}</svg>`;
   span.append(label);
   return span;
 }

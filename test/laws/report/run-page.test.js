@@ -116,7 +116,7 @@ describe('the page of a run', () => {
     const page = runPage(runFileOf());
     const bar = page.split('class="share"')[1].split('</svg>')[0];
     const legend = page.split('class="legend"')[1].split('</ul>')[0];
-    const colors = (/** @type {string} */ markup) => markup.match(/fill-\d/g) ?? [];
+    const colors = (/** @type {string} */ markup) => markup.match(/--f\d/g) ?? [];
     assert.ok(colors(bar).length > 1);
     assert.deepEqual(colors(legend), colors(bar));
   });
