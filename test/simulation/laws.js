@@ -315,6 +315,7 @@ const OF_RUNS = {
     if (verdict?.name === 'funds' && !behaviour.causes.includes('funds'))
       yield `${verdict.evidence}; ${JSON.stringify(refills)}`;
     // A price may rise within the 5 s between two looks at the balances: a wallet then fails once, and waits.
+    if (behaviour.causes.includes('funds')) return;
     if ((failures.insufficient_funds ?? 0) > threads * inFlight)
       yield `${failures.insufficient_funds} failed for funds`;
   },

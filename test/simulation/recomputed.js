@@ -247,6 +247,38 @@ export const RECOMPUTED = {
       yield `${other} were replaced, the storm says ${replacements}, and ${others} were sent again`;
   },
 
+  *'what was sent again is counted once'({ chain, loadStartUs, behaviour }, { generator, end }) {
+    const { storm, resubmissions } = generator;
+    const isDisturbed = behaviour.before || behaviour.after || behaviour.away || behaviour.takesMs;
+    if (storm !== undefined || end === 'set_up_failed' || isDisturbed) return;
+    const sent = chain.submissions.filter(({ atUs, from }) => atUs >= loadStartUs && from !== FUNDER);
+    const again = sent.length - new Set(sent.map(({ from, nonce }) => `${from}:${nonce}`)).size;
+    const counted = resubmissions.repeated + resubmissions.rebroadcast + resubmissions.replaced;
+    if (counted !== again) yield `${JSON.stringify(resubmissions)}, and ${again} submissions were no first ones`;
+  },
+
+  *'a block is full if the next transaction has no room'({ chain, behaviour }, { blocks, reorgs }) {
+    if (reorgs.count > 0 || behaviour.lagMs !== undefined || blocks.firstNumber === null || behaviour.statesNoGas)
+      return;
+    const seen = Array.from({ length: blocks.count }, (_, i) => chain.blockAt(Number(blocks.firstNumber) + i)?.block);
+    if (seen.includes(undefined) || blocks.count !== Number(blocks.lastNumber) - Number(blocks.firstNumber) + 1) return;
+    const room = seen.map(({ gasLimit, gasUsed }) => 1 - Number(gasUsed) / Number(gasLimit));
+    const [least, most] = [0.04, 0.5].map((share) => room.filter((one) => one < share).length);
+    if (Number(blocks.full) < least || Number(blocks.full) > most)
+      yield `${blocks.full} of ${blocks.count} blocks are full, by the chain ${least} to ${most}`;
+  },
+
+  *'the live rate is near the rate'({ live, configuration, config }, { end, rates }) {
+    const { load } = config;
+    const isUsual = (configuration.chain ?? 'usual') === 'usual' && (configuration.act ?? 'none') === 'none';
+    const isSteady = load.stages === null && load.iterations === null && load.gasPerSecond === null;
+    if (end !== 'duration' || !isUsual || !isSteady || config.load.maxBaseFeeWei !== null) return;
+    const last = live.findLast(({ phase, tps }) => phase === 'load' && tps !== null);
+    const rate = Number(rates.verifiedPerSecond);
+    if (last !== undefined && rate > 1 && (Number(last.tps) < 0.4 * rate || Number(last.tps) > 2.5 * rate))
+      yield `${last.tps} ${last.elapsedMs} ms after the start, and ${rate} in the window`;
+  },
+
   *'refills are the payments of the funder'({ chain, loadStartUs }, { refills, audit, end }) {
     if (refills === undefined || refills.transactions === null || audit === null || end === 'set_up_failed') return;
     const late = new Set(
@@ -279,6 +311,9 @@ export const RECOMPUTED = {
     for (const [level, rung] of Object.entries(ladder.rungs)) {
       if (rung === null) continue;
       const all = rung.reached + rung.notReached + rung.notMeasured;
+      // Instants of the operation itself.
+      if (rung.notMeasured > 0 && ['accepted', 'latest'].includes(level))
+        yield `${level}: ${rung.notMeasured} not measured`;
       if (all > due.length) yield `${level}: ${all} of ${due.length} operations`;
     }
   },
@@ -334,6 +369,12 @@ export const RECOMPUTED = {
     if (consistency.requests < least) yield `${consistency.requests} requests; ${least} or more are their share`;
     for (const name of ['head', 'block', 'unknown', 'index'])
       if ((consistency.checks[name] ?? 0) === 0) yield `${name} was never checked: ${JSON.stringify(consistency)}`;
+  },
+
+  *'the pool target is what was asked for'({ config }, { pace }) {
+    const { poolTarget } = config.load;
+    if (pace == null || poolTarget === null || /block/.test(poolTarget)) return;
+    if (pace.poolTarget !== Number(poolTarget)) yield `${pace.poolTarget}, and --pool-target ${poolTarget}`;
   },
 
   *'a hold is counted once'({ blocks, config, before, loadStartUs }, { pace, window, intervals, end }) {
@@ -420,10 +461,12 @@ export const FAULTLESS = {
       yield `gasPerOperation ${gasRate.gasPerOperation}, ${mean} by ${gas.length} receipts`;
   },
 
-  *'an audit that nothing disturbs is exact'({ stopsUs, behaviour }, { audit, end }) {
+  *'an audit that nothing disturbs is exact'({ stopsUs, behaviour }, { audit, end, failures }) {
     if (audit === null || end === 'set_up_failed' || stopsUs.length > 1 || behaviour.contradicts === true) return;
     // What a full pool has refused, or blocks have left out, may be taken later.
     if (behaviour.chain?.poolLimit !== undefined || behaviour.chain?.takenAfter !== undefined) return;
+    // Several transactions of a wallet that can pay for one of them wait for a payment.
+    if ((failures.insufficient_funds ?? 0) > 0) return;
     if (audit.result !== 'exact') yield `${audit.result}: ${JSON.stringify(audit.incomplete)}`;
   },
 
