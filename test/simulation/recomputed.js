@@ -433,6 +433,31 @@ export const FAULTLESS = {
       yield `${poor.length} wallets were below ${refillBelowWei} wei, and none was paid: ${JSON.stringify(refills)}`;
   },
 
+  *'an automatic warm-up ends with the first operations and blocks'({ blocks, config, loadStartUs, samples }, run) {
+    const { load, workload } = config;
+    const isSaid = run.warnings?.some((/** @type {string} */ words) => /warm-up/.test(words));
+    if (load.warmupMs !== 'auto' || run.end !== 'duration' || !hasWindow(run) || isSaid) return;
+    const startUs = loadStartUs + windowOf(run).fromUs;
+    const ended = samples.filter(({ endedAtUs }) => endedAtUs <= startUs).length;
+    const seen = blocks.filter(({ seenAtUs }) => seenAtUs > loadStartUs && seenAtUs <= startUs).length;
+    if (ended === 0 || (workload.workload !== 'rpc' && seen < 2))
+      yield `the window began after ${windowOf(run).fromUs / 1000} ms, ${ended} operations and ${seen} blocks`;
+  },
+
+  *'as many are in flight as a node takes of one sender'({ behaviour, config, configuration }, run) {
+    const { senderLimit } = behaviour.chain ?? {};
+    const { inFlight, threads } = config.load;
+    if (senderLimit === undefined || inFlight <= senderLimit || run.end !== 'duration') return;
+    const { load, maxBaseFee, fees, txTimeout, warmup, ...others } = { ...configuration, chain: 'usual' };
+    if (![load, maxBaseFee, fees, txTimeout, warmup].every((value) => value === undefined) || !hasNoFault(others))
+      return;
+    if (config.workload.workload === 'rpc' || config.workload.mix.length > 0) return;
+    // The first blocks tell what the node takes.
+    const blocks = Math.max(0, run.blocks.count / (1 + config.network.confirmations) - 3);
+    const least = 0.7 * senderLimit * threads * blocks;
+    if (run.window.counts.verified < least) yield `${run.window.counts.verified} verified; ${least} were possible`;
+  },
+
   *'a window in which nothing may start has a warning'(_, { pace, window, warnings, end }) {
     if (
       pace === undefined ||
