@@ -266,6 +266,8 @@ const TABLE = {
       help: 'make pairs of runs until a difference or --equivalent is shown at 95 %, or --time-limit is over' },
     { name: 'equivalent', argument: 'PERCENT', parse: parse.share('2%', 0.1, 50), fallback: '2%', commands: MEASURED, needs: ['until-sure'],
       help: 'largest change that counts as no difference, where pairs are made until a decision' },
+    { name: 'precision', argument: 'PERCENT', parse: parse.share('2%', 0.1, 100), commands: COMPARE, needs: ['until-sure'],
+      help: 'also make pairs until the interval of each deciding figure is at most this wide, such as 2% for -9 % to -7 %' },
     { name: 'seed', argument: 'N', integer: [0, 2 ** 32 - 1], commands: MEASURED, needs: ['until-sure'],
       defaultText: 'random, kept in --dir',
       help: 'seed of the order of both runs in each pair, where pairs are made until a decision' },

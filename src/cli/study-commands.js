@@ -237,7 +237,9 @@ function compareJunit({ failIf, verdict, startedAt, endedAt, leftOut = [] }) {
   }));
   const seconds = (Date.parse(endedAt) - Date.parse(startedAt)) / 1000;
   const trouble = leftOut.length === 0 ? null : failure(`pairs left out: ${leftOut.join()}`);
-  return suiteText([...judged, { group: 'comparison', name: verdict.sentence, trouble }], { startedAt, seconds });
+  // CI servers keep the history of a case by its name.
+  const whole = { group: 'comparison', name: 'verdict', trouble, output: verdict.sentence };
+  return suiteText([...judged, whole], { startedAt, seconds });
 }
 
 /** What a study that makes runs is given from outside. @param {Config} config @param {RunContext} context @returns {Parts} */

@@ -12,6 +12,8 @@ export type StudyConfig = StudyOptions & {
   untilSure: boolean;
   /** largest change without meaning, as a fraction */
   equivalent: number;
+  /** width of the intervals that are wanted, as a fraction */
+  precision: number | null;
   seed: number | null;
   startA: string | null;
   startB: string | null;
@@ -123,7 +125,12 @@ export type Comparison = {
 };
 
 export type ComparedSide = Record<'name' | 'label' | 'load' | 'machine' | 'stress', string> &
-  Record<'files' | 'startedAt', string[]> & { clientVersion: string | null };
+  Record<'files' | 'startedAt', string[]> & {
+    clientVersion: string | null;
+    /** medians of the runs; null: not known */
+    blockIntervalMs?: number | null;
+    blockGasLimit?: number | null;
+  };
 
 type ComparedDistributions = { base: DistributionJson; candidate: DistributionJson };
 
@@ -172,6 +179,8 @@ export type Sequential = {
   seed: number;
   /** as a fraction */
   equivalent: number;
+  /** of --precision, as a fraction */
+  precision?: number;
   timeLimitMs: number;
 };
 

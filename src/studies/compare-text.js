@@ -1,8 +1,9 @@
 import { pText, percentText } from '../outputs/format.js';
 import { tableOf } from '../outputs/table.js';
-import { counted, percent, quote, timeText } from '../text.js';
+import { counted, digits, milliseconds, percent, quote, timeText } from '../text.js';
 import { mean } from './statistics.js';
 import { metricOf } from './metrics.js';
+import { fewestPairs } from './sequential.js';
 
 /**
  * @import { Change, ComparedMetric, Comparison, FailIf, JudgedFailIf, Sequential, SideFailure, Word } from '../contracts/study.d.ts'
@@ -36,19 +37,20 @@ export function verdictOf(comparison, { deciding, isApart }) {
   const { metrics, method, base, candidate, sequential, leftOut = [] } = comparison;
   const { pairs, runs, minimum } = method;
   const size = pairs === null ? `${runs.base} and ${counted(runs.candidate, 'run')}` : counted(pairs, 'pair');
-  const isShort = sequential !== undefined && (pairs ?? 0) < minimum;
-  const needed = isShort ? `; at least ${minimum} are needed: raise --time-limit, or lower --duration` : '';
   const caveat = isApart && sequential === undefined ? ', if nothing else changed between their runs' : '';
   const sentences = metrics.slice(0, deciding).map(({ label, word, change, p }) => {
     const test = sequential === undefined ? `p ${pText(p)}, ` : '';
     const figures = `${label} changed by ${percentText(change.estimate)} (${rangeText(change)}, ${test}${size})`;
+    const isWide = widthOf(change) > (sequential?.precision ?? Infinity);
+    const wide = isWide ? `; the interval is wider than --precision ${percent(sequential?.precision ?? NaN)}` : '';
     if (word === 'faster' || word === 'slower')
-      return `${sideWords(candidate.name)} is ${word} than ${sideWords(base.name)}: ${figures}${caveat}`;
+      return `${sideWords(candidate.name)} is ${word} than ${sideWords(base.name)}: ${figures}${caveat}${wide}`;
     if (sequential !== undefined && word === 'equivalent')
-      return `there is no difference of ${label} larger than ${percent(sequential.equivalent)}: ${figures}`;
+      return `there is no difference of ${label} larger than ${percent(sequential.equivalent)}: ${figures}${wide}`;
     if (sequential !== undefined) {
       const after = sequential.end === 'time_limit' ? ` after ${timeText(sequential.timeLimitMs / 1000)}` : '';
-      return `undecided${after}: ${figures}${needed}`;
+      const needed = `; at least ${minimum} are needed: raise --time-limit, or lower --duration`;
+      return `undecided${after}: ${figures}${(pairs ?? 0) < minimum ? needed : ''}`;
     }
     if (word !== 'too few runs') return `no difference of ${label} is shown: ${figures}`;
     const noun = pairs === null ? 'runs on each side' : 'pairs';
@@ -79,15 +81,20 @@ function failureWords({ failures = [], leftOut = [], ...sides }) {
 }
 
 export const SEQUENTIAL_WORDS =
-  'Paired: a seeded coin ordered the runs of each pair, so that the sign of a log ratio is that of the coin if the sides do not differ. Bets on the signs reach 20 times their start with a probability of at most 5 %, after whichever pair one looks (Ville; Waudby-Smith and Ramdas 2024).';
+  'Paired: a seeded coin ordered the runs of each pair, so that the sign of a log ratio is that of the coin if the sides do not differ. Bets on the signs reach 20 times their start with a probability of at most 5 % for all metrics together, after whichever pair one looks (Ville; Waudby-Smith and Ramdas 2024).';
 
-/** @param {string} name */
+/** Names of the user are in quotation marks, so that no page writes their first letter large. @param {string} name */
 export function sideWords(name) {
-  return ['baseline', 'candidate'].includes(name) ? `the ${name}` : name;
+  return ['baseline', 'candidate'].includes(name) ? `the ${name}` : `"${name}"`;
 }
 
-/** @param {Change} change */
-function rangeText({ low, high, confidence }) {
+/** From bound to bound, as a fraction. @param {Pick<Change, 'low' | 'high'>} change */
+export function widthOf({ low, high }) {
+  return low === null || high === null ? Infinity : high - low;
+}
+
+/** @param {Pick<Change, 'low' | 'high' | 'confidence'>} change */
+export function rangeText({ low, high, confidence }) {
   const level = percent(confidence);
   if (low === null || high === null) return `${level} interval without bounds`;
   return `${level} interval ${percentText(low)} to ${percentText(high)}`;
@@ -107,11 +114,11 @@ export function compareResult(comparison) {
     tables: [
       sidesTable(comparison),
       metricsTable(comparison),
-      speedUpTable(comparison),
+      ratiosTable(comparison),
       conditionsTable(comparison),
     ].filter(({ rows }) => rows.length > 0),
     notes: [
-      ...differences.map((words) => `different: ${words}`),
+      ...[...differences, ...chainDifferences(comparison)].map((words) => `different: ${words}`),
       ...[...failureWords(comparison), ...warnings].map((words) => `warning: ${words}`),
     ],
   };
@@ -120,6 +127,27 @@ export function compareResult(comparison) {
 /** Files of version 0.2.0 may have no names. @param {Pick<Comparison, 'base' | 'candidate'>} comparison */
 export function sideNames({ base, candidate }) {
   return [base.name ?? 'baseline', candidate.name ?? 'candidate'];
+}
+
+/** Block intervals and gas limits that differ by less are the same. */
+const SAME = 1.1;
+
+/** What differs between the nodes and chains of the sides; they are null if not known. @param {Pick<Comparison, 'base' | 'candidate'>} comparison */
+function chainDifferences({ base, candidate }) {
+  const names = sideNames({ base, candidate }).map(sideWords);
+  /** @param {string} fact @param {Array<string | number | null | undefined>} values @param {(value: any) => string} show */
+  const differs = (fact, [a = null, b = null], show) => {
+    const isSame = typeof a === 'number' && typeof b === 'number' ? Math.max(a / b, b / a) < SAME : a === b;
+    return isSame || a === null || b === null
+      ? []
+      : [`${fact} is ${show(a)} in ${names[0]} and ${show(b)} in ${names[1]}`];
+  };
+  const of = (/** @type {'clientVersion' | 'blockIntervalMs' | 'blockGasLimit'} */ key) => [base[key], candidate[key]];
+  return [
+    ...differs('the client', of('clientVersion'), String),
+    ...differs('the block interval', of('blockIntervalMs'), (ms) => milliseconds(1000 * ms)),
+    ...differs('the block gas limit', of('blockGasLimit'), (gas) => `${digits(gas / 1e6)} Mgas`),
+  ];
 }
 
 /** Load and machine in one row if they are the same. @param {Comparison} comparison @returns {Table} */
@@ -142,7 +170,12 @@ function metricsTable(comparison) {
     const { show } = metricOf(name);
     return [
       ...[`${label}${isPrimary ? ' *' : ''}`, show(base.mean, base.atLeast), show(candidate.mean, candidate.atLeast)],
-      ...[percentText(change.estimate), boundsText(change), pText(pAdjusted), wordText(word, comparison.method)],
+      ...[
+        percentText(change.estimate),
+        boundsText(change),
+        pText(pAdjusted),
+        wordText(word, change, comparison.method),
+      ],
     ];
   });
   const columns = ['', ...sideNames(comparison), 'change', 'interval', 'p', 'result'];
@@ -154,18 +187,21 @@ export function boundsText({ low, high }) {
   return low === null || high === null ? '-' : `${percentText(low)} .. ${percentText(high)}`;
 }
 
-/** @param {Word} word @param {Pick<Comparison['method'], 'name' | 'pairs' | 'minimum'>} method */
-function wordText(word, { name, pairs, minimum }) {
-  if (name === 'sequential' && word === 'no difference shown') return 'undecided';
+/** @param {Word} word @param {Change} change @param {Pick<Comparison['method'], 'name' | 'pairs' | 'minimum'>} method */
+function wordText(word, { confidence }, { name, pairs, minimum }) {
+  const isOpen = word === 'no difference shown' || word === 'too few runs';
+  if (name === 'sequential' && isOpen) {
+    const fewest = fewestPairs(1 - confidence);
+    return (pairs ?? 0) < fewest ? `at least ${fewest} pairs needed` : 'undecided';
+  }
   if (word !== 'too few runs') return word;
-  if (name === 'sequential') return 'too few pairs so far';
   return pairs === null ? `too few runs: ${minimum} a side needed` : `too few pairs: ${minimum} needed`;
 }
 
 /** @param {Comparison} comparison */
 function footnote({ method: { name, secondaries } }) {
   if (name === 'sequential')
-    return '* decides. Means of the runs; intervals and p hold after any pair, adjusted for multiple comparisons';
+    return '* decides. Means of the runs; intervals and p hold after any pair; at most 5 % of comparisons of equal sides show anything';
   const together = secondaries === 0 ? '' : `; the other ${secondaries} are tested together (step-down max-T)`;
   return `* decides. Means of the runs; changes and intervals of their geometric means${together}`;
 }
@@ -180,18 +216,21 @@ function conditionsTable({ failIf }) {
   return tableOf('conditions', 'Conditions', ['', 'result', 'because'], rows);
 }
 
+const OPERATIONS = Object.freeze({ avg: 'mean', max: 'slowest operation', min: 'fastest operation' });
+
 /** @param {Comparison} comparison @returns {Table} */
-function speedUpTable({ speedUps: { words, onAverage, onSlowest, onFastest } }) {
-  /** @param {string} label @param {number | null} value @param {{low?: number | null, high?: number | null, words: string}} part of files of version 0.2.0 without an interval */
-  const row = (label, value, { low = null, high = null, words: ratio }) => {
-    return [label, percentText(value), boundsText({ low, high }), ratio];
-  };
-  const rows = [
-    row('speed-up on average', onAverage.speedUp, onAverage),
-    row('speed-up on the slowest', onSlowest.speedUp, onSlowest),
-    row('slow-down on the fastest', onFastest.slowDown, onFastest),
-  ];
-  return tableOf('speed-ups', 'Speed-ups', ['', 'change', 'interval', 'of'], rows, [words]);
+function ratiosTable(comparison) {
+  const [base, candidate] = sideNames(comparison);
+  const rows = Object.entries(OPERATIONS).flatMap(([name, label]) =>
+    comparison.metrics.flatMap(({ name: found, change: { estimate, low, high } }) => {
+      if (found !== name) return [];
+      const bounds = low === null || high === null ? '-' : `${digits(1 + low)} .. ${digits(1 + high)}`;
+      return [[label, digits(1 + estimate), bounds]];
+    }),
+  );
+  const columns = ['', `${candidate} / ${base}`, 'interval'];
+  const words = 'of the geometric means of the runs: more than 1 where the candidate takes longer';
+  return tableOf('speed-ups', 'Latency ratios', columns, rows, [words]);
 }
 
 /**

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { EXIT, InputError, displayName, oneLine, withoutKeys } from '../errors.js';
 import { randomNumbers } from '../random.js';
 import { auditResult } from '../stats/audit-result.js';
+import { blockIntervalMs } from '../stats/blocks.js';
 import { shortWindow } from '../stats/growth.js';
 import { Distribution } from '../stats/histogram.js';
 import { censoredOf } from '../stats/figures.js';
@@ -11,7 +12,7 @@ import { SEQUENTIAL_WORDS, judgeFailIf, methodWords, speedUps, verdictOf } from 
 import { metricOf, settingsOf } from './metrics.js';
 import { pairedFigure, stepDownMaxT, unpairedFigure } from './max-t.js';
 import { legible, safeName, schemaOf } from './run-files.js';
-import { PairedSequence } from './sequential.js';
+import { decidingAlpha, fewestPairs, sequencesOf } from './sequential.js';
 import {
   ALPHA,
   MAX_FALSE_ALARMS,
@@ -232,24 +233,21 @@ function decision(sides, { p, adjusted, low, high }, isEnough) {
 /**
  * As decide(), for pairs in random order whose number depends on their results.
  * @param {readonly Sides[]} metrics
- * @param {number} deciding the first of them, which share one rate of false alarms, as do the others (Bonferroni)
+ * @param {number} deciding the first of them
  * @param {number} equivalent as a fraction
  * @returns {Decision[]}
  */
-function decideSequentially(metrics, deciding, equivalent) {
-  return metrics.map(({ better, base, candidate }, i) => {
-    const tests = i < deciding ? deciding : metrics.length - deciding;
-    const alpha = MAX_FALSE_ALARMS / tests;
-    const sequence = new PairedSequence({ alpha, equivalent: i < deciding ? equivalent : 0 });
-    base.forEach((value, pair) => sequence.add(Math.log(candidate[pair] / value)));
-    const change = { ...sequence.change(), confidence: 1 - alpha };
-    const isHigher = change.estimate > 0 === (better === 'higher');
-    const hasBounds = change.low !== null && change.high !== null;
+export function decideSequentially(metrics, deciding, equivalent) {
+  const ratios = metrics.map(({ base, candidate }) => base.map((value, pair) => Math.log(candidate[pair] / value)));
+  return sequencesOf(ratios, deciding, equivalent).map((sequence, i) => {
+    const change = { ...sequence.change(), confidence: 1 - sequence.alpha };
+    const isHigher = change.estimate > 0 === (metrics[i].better === 'higher');
     const decided = sequence.decision();
     /** @type {Word} */
-    let word = hasBounds ? 'no difference shown' : 'too few runs';
+    let word = change.low === null || change.high === null ? 'too few runs' : 'no difference shown';
     if (decided !== null) word = decided === 'equivalent' ? decided : isHigher ? 'faster' : 'slower';
-    return { change, p: sequence.p(), pAdjusted: Math.min(1, tests * sequence.p()), word };
+    const p = sequence.p();
+    return { change, p, pAdjusted: Math.min(1, (p * MAX_FALSE_ALARMS) / sequence.alpha), word };
   });
 }
 
@@ -374,8 +372,7 @@ function sequentialMethod(deciding) {
     name: 'sequential',
     test: 'betting on the signs of log ratios',
     alpha: MAX_FALSE_ALARMS,
-    // The wealth at most doubles with each pair.
-    minimum: Math.ceil(Math.log2(deciding / MAX_FALSE_ALARMS)),
+    minimum: fewestPairs(decidingAlpha(deciding)),
     words: SEQUENTIAL_WORDS,
   };
 }
@@ -480,6 +477,10 @@ function side(side, role, { label, name }) {
     const all = [...new Set(side.map(({ run }) => oneLine(withoutKeys(of(run)))))];
     return `${all.slice(0, NAMED).join('; or ')}${all.length > NAMED ? `; and ${all.length - NAMED} more` : ''}`;
   };
+  const middle = (/** @type {(run: RunFile) => number | null} */ of) => {
+    const known = side.flatMap(({ run }) => of(run) ?? []);
+    return known.length === 0 ? null : median(known);
+  };
   return {
     name: oneLine(name === '' ? role : (name ?? role), LONGEST_NAME),
     label: label ?? role,
@@ -487,6 +488,10 @@ function side(side, role, { label, name }) {
     machine: distinct(machineWords),
     files: side.map(({ file }) => displayName(file)),
     clientVersion: versions.every((version) => version === null) ? null : versions.map(String).join(', '),
+    blockIntervalMs: middle(({ blocks, window }) =>
+      blocks.count > 1 ? blockIntervalMs(blocks, window.durationMs) : null,
+    ),
+    blockGasLimit: middle(({ environment }) => environment.blockGasLimit ?? null),
     stress: [...new Set(side.map(({ run }) => String(run.environment.stress)))].join(', '),
     startedAt: side.map(({ run }) => run.startedAt),
   };

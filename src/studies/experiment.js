@@ -225,11 +225,12 @@ export class Experiment {
     }
   }
 
-  /** The time left, by the steps that were made since the start of this command. @param {RunRequest} wanted */
+  /** The time left, by the steps that were made since the start of this command, or the time limit if it is over earlier. @param {RunRequest} wanted */
   #leftText({ done, all, limitMs = Infinity }) {
     const { us = 0, done: before = 0 } = this.#first ?? {};
     if (done === before) return '';
     const leftMs = ((this.#parts.clock.nowUs() - us) / 1000 / (done - before)) * (all - done);
-    return `  about ${timeText(Math.min(leftMs, Math.max(0, limitMs)) / 1000)} left`;
+    if (limitMs < leftMs) return `  time limit in ${timeText(Math.max(0, limitMs) / 1000)}`;
+    return `  about ${timeText(leftMs / 1000)} left`;
   }
 }

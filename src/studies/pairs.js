@@ -4,13 +4,13 @@ import { displayUrl } from '../chain/rpc.js';
 import { EXIT, InputError, UsageError, oneLine } from '../errors.js';
 import { percentText } from '../outputs/format.js';
 import { randomNumbers } from '../random.js';
+import { shortWindow } from '../stats/growth.js';
 import { timeText } from '../text.js';
-import { boundsText } from './compare-text.js';
+import { rangeText, widthOf } from './compare-text.js';
 import { FATAL, failure, isVerified } from './experiment.js';
 import { metricOf } from './metrics.js';
 import { commandWords, fingerprint, optionTexts, restText } from './plan.js';
-import { PairedSequence } from './sequential.js';
-import { MAX_FALSE_ALARMS } from './statistics.js';
+import { PairedSequence, decidingAlpha, fewestPairs } from './sequential.js';
 import { runStudy } from './study.js';
 
 /**
@@ -118,7 +118,7 @@ class Pairs {
     this.#load = load;
     const { timeLimitMs, untilSure, equivalent, ...config } = study.config;
     const names = decidingMetrics(config);
-    const alpha = MAX_FALSE_ALARMS / names.length;
+    const alpha = decidingAlpha(names.length);
     this.#tested = (untilSure ? names : []).map((name) => {
       return { metric: metricOf(name), sequence: new PairedSequence({ alpha, equivalent }) };
     });
@@ -135,7 +135,8 @@ class Pairs {
     if (!config.untilSure) return pairs;
     const end = /** @type {Sequential['end']} */ (file.end);
     const { equivalent } = config;
-    return { ...pairs, sequential: { end, seed: file.seed, equivalent, timeLimitMs: this.#limitMs } };
+    const precision = config.precision === null ? {} : { precision: config.precision };
+    return { ...pairs, sequential: { end, seed: file.seed, equivalent, ...precision, timeLimitMs: this.#limitMs } };
   }
 
   /** @returns {AsyncGenerator<RunRequest, string, Made>} */
@@ -168,10 +169,16 @@ class Pairs {
       }
       leftOut = runs === null ? leftOut + 1 : 0;
       if (leftOut === MAX_LEFT_OUT) return this.#giveUp();
-      if (config.untilSure && this.#tested.every(({ sequence }) => sequence.decision() !== null)) return 'decided';
+      if (config.untilSure && this.#isDecided()) return 'decided';
     }
     if (this.#made.a.runs.length === 0) return this.#giveUp();
     return config.untilSure ? 'time_limit' : 'complete';
+  }
+
+  /** Whether each metric is decided, and as precise as --precision asks for. */
+  #isDecided() {
+    const widest = this.#study.config.precision ?? Infinity;
+    return this.#tested.every(({ sequence }) => sequence.decision() !== null && widthOf(sequence.change()) <= widest);
   }
 
   /** @param {number} pair */
@@ -220,13 +227,25 @@ class Pairs {
     // With stages, the first run goes through all of them.
     const args = stages === null ? [`--duration=${Math.min(MAX_FIRST_MS, durationMs)}ms`] : [];
     for (const side of SIDES) {
-      const label = `first run on ${side.toUpperCase()}`;
+      const name = side.toUpperCase();
+      const label = `first run on ${name}`;
       const file = `first-${side}.json`;
       const wanted = { ...this.#wanted(side, 1, 1), file, label, args, isMeasured: false, tries: TRIES };
-      this.#checked(wanted, yield wanted);
+      this.#warnOfWindow(name, this.#checked(wanted, yield wanted));
     }
     const moreMs = stages === null ? Math.max(0, durationMs - MAX_FIRST_MS) : 0;
     return parts.clock.nowUs() - startedUs + 2000 * moreMs;
+  }
+
+  /** The window of a pair will have as many blocks for its length as that of the first run. @param {string} name @param {RunFile} run */
+  #warnOfWindow(name, { window, ...run }) {
+    const { file, parts } = this.#study;
+    const durationMs = this.#load.durationMs ?? window.durationMs;
+    const count = Math.floor((run.blocks.count * durationMs) / window.durationMs);
+    const short = shortWindow({ ...run, window: { ...window, durationMs }, blocks: { ...run.blocks, count } });
+    if (short === null || file.warnings.length > 0) return;
+    file.warnings.push(`${name}: ${short.words}`);
+    parts.say(`warning: ${file.warnings[0]}`);
   }
 
   /** @param {Side} side @param {number} pair from 1 @param {number} all @returns {RunRequest} */
@@ -285,9 +304,12 @@ class Pairs {
 
   /** @param {number} pair @param {Side[]} order @param {Record<Side, RunFile>} runs */
   #line(pair, order, runs) {
-    const sequences = this.#tested.map(({ metric, sequence }) => {
-      const change = sequence.change();
-      return `${metric.label} ${percentText(change.estimate)} (${boundsText(change)})`;
+    const sequences = this.#tested.map(({ metric: { label, read }, sequence }) => {
+      const change = { ...sequence.change(), confidence: 1 - sequence.alpha };
+      const fewest = fewestPairs(sequence.alpha);
+      const range = sequence.pairs < fewest ? `an interval takes at least ${fewest} pairs` : rangeText(change);
+      const own = Number(read(runs.b)) / Number(read(runs.a)) - 1;
+      return `${label} ${percentText(own)}, estimate so far ${percentText(change.estimate)} (${range})`;
     });
     const values = ['tps', 'avg', 'p99'].map((name) => {
       const { label, show, read, isAtLeast } = metricOf(name);

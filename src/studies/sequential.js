@@ -20,7 +20,9 @@ import { mean, median } from './statistics.js';
  *
  * The stakes decide only how soon. With a density f for the next x, learned from the earlier pairs,
  * g = (f(x) - f(2 theta - x)) / (f(x) + f(2 theta - x)) makes log wealth grow fastest if f is true (J. Kelly, 1956).
- * Two densities are used, with half of the wealth each: one for normal noise and one that outliers do not widen.
+ * Two densities are used, with half of the wealth each: one for normal noise and one that outliers do not widen. Of the
+ * first pair hardly anything is known, so that its density is wide: one that expects no change would bet against every
+ * change near the true one, and the interval would reach almost to 0.
  */
 
 /**
@@ -32,12 +34,12 @@ import { mean, median } from './statistics.js';
  * @property {number} degrees of freedom
  */
 
-/** What is known of the first pair: no difference, with the weight of a tenth of a pair, and noise of 0.5 %. */
-const PRIOR = Object.freeze({ pairs: 0.1, degrees: 1, scale: 0.005 });
+/** @type {Readonly<Expected>} */
+const FIRST = Object.freeze({ centre: 0, variance: 0.5 ** 2, degrees: 1 });
 /** Pairs from which on the noise can be estimated by the median deviation. */
 const ENOUGH = 4;
-/** Least scale of that estimate, because equal ratios do not mean that there is no noise. */
-const LEAST_SCALE = 0.002;
+/** Least scale of the noise: equal ratios do not mean that there is none. */
+const LEAST_SCALE = 0.0005;
 const MOST_DEGREES = 5;
 /** Of a normal distribution the standard deviation is this many median deviations. */
 const PER_MEDIAN_DEVIATION = 1.4826;
@@ -46,6 +48,67 @@ const FARTHEST = 30;
 /** Steps of the search for a bound, and the precision of the bound as a log ratio. */
 const STEPS = 200;
 const PRECISION = 1e-5;
+
+/** Rate of false alarms of all figures of a comparison together. */
+const FALSE_ALARMS = 0.05;
+/** Weight of the deciding figures; the others share what is left. */
+const DECIDING_WEIGHT = 0.8;
+
+/** The level of each figure that decides, whatever the other figures are. @param {number} figures that decide */
+export function decidingAlpha(figures) {
+  return (FALSE_ALARMS * DECIDING_WEIGHT) / figures;
+}
+
+/** Pairs below which no bet can reach 1 / alpha: it at most doubles with each. @param {number} alpha */
+export function fewestPairs(alpha) {
+  return Math.ceil(-Math.log2(alpha));
+}
+
+/**
+ * All figures of a comparison. Together at most FALSE_ALARMS of comparisons of equal sides show anything: the weighted mean
+ * of the wealths of any set of figures is a martingale, so that a figure is rejected when the mean of every set that it is
+ * in has reached 1 / FALSE_ALARMS (V. Vovk, R. Wang, E-values: calibration, combination and applications, 2021). Where
+ * figures agree, none of them pays for their number. The deciding figures are tested as if all others had lost everything,
+ * because pairs are made until these are decided, whatever the others are.
+ * @param {ReadonlyArray<readonly number[]>} ratios of each figure the log ratios of the pairs
+ * @param {number} deciding the first of them
+ * @param {number} equivalent as a fraction
+ */
+export function sequencesOf(ratios, deciding, equivalent) {
+  const figures = ratios.map((_, i) =>
+    i < deciding
+      ? {
+          weight: DECIDING_WEIGHT / deciding,
+          sequence: new PairedSequence({ alpha: decidingAlpha(deciding), equivalent }),
+        }
+      : { weight: (1 - DECIDING_WEIGHT) / (ratios.length - deciding), sequence: new PairedSequence() },
+  );
+  ratios[0].forEach((_, pair) => {
+    figures.forEach(({ sequence }, i) => sequence.bet(ratios[i][pair]));
+    const bets = figures.map(({ weight, sequence }) => ({ weight, wealth: sequence.wealth(0) }));
+    const poorestFirst = [...bets].sort((a, b) => a.wealth - b.wealth);
+    figures.forEach(({ sequence }, i) => {
+      const others = poorestFirst.filter((bet) => bet !== bets[i]);
+      sequence.look(i < deciding ? undefined : (wealth) => leastMean({ ...bets[i], wealth }, others));
+    });
+  });
+  return figures.map(({ sequence }) => sequence);
+}
+
+/**
+ * The least weighted mean of the sets that have this bet.
+ * @param {{weight: number, wealth: number}} bet
+ * @param {ReadonlyArray<{weight: number, wealth: number}>} others poorest first
+ */
+function leastMean(bet, others) {
+  let [sum, weights] = [bet.weight * bet.wealth, bet.weight];
+  for (const { weight, wealth } of others) {
+    if (wealth * weights >= sum) break;
+    sum += weight * wealth;
+    weights += weight;
+  }
+  return sum / weights;
+}
 
 /** @typedef {'different' | 'equivalent' | null} SequenceDecision null: go on */
 
@@ -62,7 +125,7 @@ export class PairedSequence {
   #most = 1;
 
   /** @param {{alpha?: number, equivalent?: number}} [options] equivalent: largest change without practical meaning, as a fraction */
-  constructor({ alpha = 0.05, equivalent = 0 } = {}) {
+  constructor({ alpha = FALSE_ALARMS, equivalent = 0 } = {}) {
     this.#alpha = alpha;
     this.#margin = Math.log1p(equivalent);
   }
@@ -71,13 +134,29 @@ export class PairedSequence {
     return this.#ratios.length;
   }
 
+  get alpha() {
+    return this.#alpha;
+  }
+
   /** @param {number} logRatio of the next pair: log(B / A), also if B ran first */
   add(logRatio) {
+    this.bet(logRatio);
+    this.look();
+  }
+
+  /** @param {number} logRatio */
+  bet(logRatio) {
     this.#expected.push([expectNormal(this.#ratios), expectRobust(this.#ratios)]);
     this.#ratios.push(logRatio);
-    this.#most = Math.max(this.#most, this.wealth(0));
-    this.#low = this.#bound(this.#low, this.#high);
-    this.#high = this.#bound(this.#high, this.#low);
+  }
+
+  /** @param {(wealth: number) => number} [pooled] with those of other figures, at most the wealth itself */
+  look(pooled = (wealth) => wealth) {
+    this.#most = Math.max(this.#most, pooled(this.wealth(0)));
+    /** @param {number} theta */
+    const rejects = (theta) => pooled(this.wealth(theta)) >= 1 / this.#alpha;
+    this.#low = this.#bound(this.#low, this.#high, rejects);
+    this.#high = this.#bound(this.#high, this.#low, rejects);
   }
 
   /** The wealth of the bets against this log ratio; 1 / alpha rejects it. @param {number} theta */
@@ -132,53 +211,46 @@ export class PairedSequence {
    * values are tried in steps.
    * @param {number} from
    * @param {number} to the other bound
+   * @param {(theta: number) => boolean} rejects
    */
-  #bound(from, to) {
-    if (!this.#rejects(from)) return from;
+  #bound(from, to, rejects) {
+    if (!rejects(from)) return from;
     const points = this.#ratios.flatMap((x, i) => this.#expected[i].map(({ centre }) => (x + centre) / 2));
     const [least, most] = [Math.min(...points), Math.max(...points)];
     const [near, far] = [from, to].map((bound) => Math.min(most, Math.max(least, bound)));
     let rejected = from;
     for (let step = 0; step <= STEPS; step += 1) {
       const value = near + ((far - near) * step) / STEPS;
-      if (!this.#rejects(value)) return this.#border(rejected, value);
+      if (!rejects(value)) return border(rejected, value, rejects);
       rejected = value;
     }
     // No value is left: the hypothesis of one common ratio is false. The interval stays as it was.
     return from;
   }
-
-  /**
-   * Finds the bound between two values by bisection.
-   * @param {number} rejected
-   * @param {number} kept
-   * @returns {number} the bound, on its rejected side, to within PRECISION
-   */
-  #border(rejected, kept) {
-    let [outside, inside] = [rejected, kept];
-    while (Math.abs(inside - outside) > PRECISION) {
-      const middle = (outside + inside) / 2;
-      if (this.#rejects(middle)) outside = middle;
-      else inside = middle;
-    }
-    return outside;
-  }
-
-  /** @param {number} theta */
-  #rejects(theta) {
-    return this.wealth(theta) >= 1 / this.#alpha;
-  }
 }
 
-/** The posterior predictive density of normal noise with a conjugate prior. @param {readonly number[]} past @returns {Expected} */
+/**
+ * @param {number} outside
+ * @param {number} inside
+ * @param {(theta: number) => boolean} rejects outside, and not inside
+ * @returns {number} the bound between them, on its rejected side, to within PRECISION
+ */
+function border(outside, inside, rejects) {
+  while (Math.abs(inside - outside) > PRECISION) {
+    const middle = (outside + inside) / 2;
+    if (rejects(middle)) outside = middle;
+    else inside = middle;
+  }
+  return outside;
+}
+
+/** The predictive density of normal noise of unknown size. @param {readonly number[]} past @returns {Expected} */
 function expectNormal(past) {
-  const centre = past.length === 0 ? 0 : mean(past);
-  const squares = past.reduce((sum, x) => sum + (x - centre) ** 2, 0);
-  const weight = PRIOR.pairs + past.length;
-  const degrees = PRIOR.degrees + past.length;
-  const surprise = ((PRIOR.pairs * past.length) / weight) * centre ** 2;
-  const variance = (PRIOR.degrees * PRIOR.scale ** 2 + squares + surprise) / degrees;
-  return { centre: (past.length * centre) / weight, variance: variance * (1 + 1 / weight), degrees };
+  const { length } = past;
+  if (length === 0) return FIRST;
+  const centre = mean(past);
+  const squares = past.reduce((sum, x) => sum + (x - centre) ** 2, LEAST_SCALE ** 2);
+  return { centre, variance: (squares / length) * (1 + 1 / length), degrees: length };
 }
 
 /** @param {readonly number[]} past @returns {Expected} */

@@ -142,7 +142,7 @@ describe('the same tables on the terminal, in Markdown and on the page', () => {
     assertSame({ tables, text: resultText(result), markdown: resultMarkdown(result), page }, [
       'The two sides',
       'Changes',
-      'Speed-ups',
+      'Latency ratios',
       'Conditions',
     ]);
   });

@@ -390,7 +390,7 @@ test('the sides have the names that are given, and state their load and their ma
   const { base, candidate, options } = sidesOf(EIGHT, changed(-0.5));
   const names = { base: 'geth 1.16', candidate: 'geth 1.17' };
   const comparison = compare(base, candidate, { ...options, names });
-  assert.match(comparison.verdict.sentence, /^geth 1\.17 is slower than geth 1\.16: TPS /);
+  assert.match(comparison.verdict.sentence, /^"geth 1\.17" is slower than "geth 1\.16": TPS /);
   const text = compareText(comparison);
   assert.match(text, /\n {2}geth 1\.16 +node\/v1, .*\n {2}geth 1\.17 +node\/v1, /);
   assert.match(text, /\n {2}Changes +geth 1\.16 +geth 1\.17 +change /);

@@ -49,9 +49,17 @@ function comparedOf({ base, candidate, files, sequential, failures }, failIf = [
 
 const NOTHING = Object.freeze({ exitCode: 69, run: null, complaint: 'cannot reach it' });
 
-/** @param {string} folder @param {{args?: string[], stop?: Stop, answer?: (run: number) => object}} [given] */
-function fixed(folder, { args = [], stop, answer = () => ({}) } = {}) {
-  const line = ['compare', `--rpc-a=${A}`, `--rpc-b=${B}?key=abc`, '-t=10', '-d=20s', '--rest=7s', `--dir=${folder}`];
+/** @param {string} folder @param {{args?: string[], duration?: string, stop?: Stop, answer?: (run: number) => object}} [given] */
+function fixed(folder, { args = [], duration = '20s', stop, answer = () => ({}) } = {}) {
+  const line = [
+    'compare',
+    `--rpc-a=${A}`,
+    `--rpc-b=${B}?key=abc`,
+    '-t=10',
+    `-d=${duration}`,
+    '--rest=7s',
+    `--dir=${folder}`,
+  ];
   return studied(runPairs, [...line, ...args], ({ number }) => answer(number), stop);
 }
 
@@ -73,16 +81,18 @@ describe('runPairs(), a fixed number', () => {
     assert.match(lines[1], /^pair 1 \(A B\) {2}TPS 100, 100 {2}latency avg .* ms, .* ms {2}latency p99 /);
   });
 
-  it('warns once of too short windows', async (t) => {
+  it('warns once of too short windows, before the first pair', async (t) => {
     const run = (/** @type {number} */ number) => {
       const plain = runOf(number);
       return { ...plain, blocks: { ...plain.blocks, count: 1 } };
     };
     const answer = (/** @type {number} */ number) => ({ run: run(number) });
-    const { result, lines } = fixed(temporaryFolder(t), { args: ['--repeat=3'], answer });
+    // Windows of 2 s with a block, so that those of 4 s will have two.
+    const { result, lines } = fixed(temporaryFolder(t), { args: ['--repeat=3'], duration: '4s', answer });
     await result;
-    const warnings = lines.filter((line) => line.startsWith('warning: '));
-    equalBy(warnings, (line) => line.slice(0, 50), ['warning: A: the window has 1 of the 10 blocks that']);
+    const at = lines.findIndex((line) => line.startsWith('warning: A: the window has 2 of the 10 blocks that'));
+    assert.ok(at > 0 && at < lines.findIndex((line) => line.startsWith('pair 1 ')), lines.join('\n'));
+    assert.equal(lines.filter((line) => line.startsWith('warning: ')).length, 1);
   });
 
   it('makes a pair that failed once more, both runs of it', async (t) => {
@@ -178,7 +188,7 @@ describe('runPairs(), a fixed number', () => {
 describe('runPairs(), until sure', () => {
   it('makes pairs in the order of a coin until a difference is shown', async (t) => {
     const folder = temporaryFolder(t);
-    const { result, runs, lines, rests } = made(folder, { b: 92 });
+    const { result, runs, lines, rests, progress } = made(folder, { b: 92 });
     const both = await result;
     const pairs = both.base.length;
     assert.ok(pairs >= 6 && pairs <= 9, `${pairs} pairs`);
@@ -190,11 +200,20 @@ describe('runPairs(), until sure', () => {
     assert.deepEqual([...new Set(couples)].sort(), ['AB', 'BA']);
     const coins = lines.flatMap((line) => /^pair \d+ \((\w) (\w)\)/.exec(line)?.slice(1).join('') ?? []);
     assert.deepEqual(coins, couples);
-    assert.match(lines.at(-1) ?? '', /^pair \d \(\w \w\) {2}TPS -\d(\.\d+)? % \(-.* \.\. -.*\)$/);
+    assert.match(
+      lines.at(-1) ?? '',
+      /^pair \d \(\w \w\) {2}TPS -\d\S* %, estimate so far -\d\S* % \(96 % interval -\S+ % to -\S+ %\)$/,
+    );
+    const [tpsOfA, tpsOfB] = [both.base, both.candidate].map((side) => Number(side[2].rates.verifiedPerSecond));
+    const own = Number(/^pair 3 .* TPS (-\S+) %, /m.exec(lines.join('\n'))?.[1]);
+    assert.ok(Math.abs(own - 100 * (tpsOfB / tpsOfA - 1)) < 0.01, 'the difference of this pair');
+    assert.match(lines.join('\n'), /^pair 4 .*, estimate so far -\S+ % \(an interval takes at least 5 pairs\)$/m);
+    assert.match(progress.join('\n'), /^pair 2, on \w {2}time limit in \d+m\d\ds$/m);
+    assert.doesNotMatch(progress.join('\n'), /about .* left/, 'how many pairs it takes is not known');
     const { verdict, metrics, method } = comparedOf(both, ['tps<-5%']);
     assert.match(
       verdict.sentence,
-      /^the candidate is slower than the baseline: TPS changed by -\d(?:\.\d+)? % \(95 % interval -\S+ % to -\S+ %, \d pairs\)$/,
+      /^the candidate is slower than the baseline: TPS changed by -\d(?:\.\d+)? % \(96 % interval -\S+ % to -\S+ %, \d pairs\)$/,
     );
     assert.deepEqual([verdict.word, metrics[0].word, method.name], ['slower', 'slower', 'sequential']);
     assert.ok(metrics[0].p <= 0.05);
@@ -206,7 +225,7 @@ describe('runPairs(), until sure', () => {
     const comparison = comparedOf(both, ['tps<-10%']);
     assert.match(
       comparison.verdict.sentence,
-      /^there is no difference of TPS larger than 2 %: TPS changed by \S+ % \(95 % interval/,
+      /^there is no difference of TPS larger than 2 %: TPS changed by \S+ % \(96 % interval/,
     );
     assert.deepEqual([comparison.verdict.word, both.sequential?.end], ['equivalent', 'decided']);
     assert.equal(compareExit(comparison), 0);
@@ -222,8 +241,8 @@ describe('runPairs(), until sure', () => {
     const comparison = comparedOf(both, ['p50>+10%']);
     assert.equal(compareExit(comparison), 99);
     equalBy(comparison.metrics.slice(0, 2), ({ name, word, change }) => [name, word, change.confidence], [
-      ['tps', 'slower', 0.975],
-      ['p50', 'slower', 0.975],
+      ['tps', 'slower', 0.98],
+      ['p50', 'slower', 0.98],
     ]);
     assert.match(comparison.verdict.sentence, /TPS changed by .*; .*latency p50 changed by/);
   });
@@ -238,7 +257,7 @@ describe('runPairs(), until sure', () => {
     const { verdict } = comparedOf(both);
     assert.match(
       verdict.sentence,
-      /^undecided after 1m30s: TPS changed by \S+ % \(95 % interval without bounds, 3 pairs\); at least 5 are needed: raise --time-limit, or lower --duration$/,
+      /^undecided after 1m30s: TPS changed by \S+ % \(96 % interval without bounds, 3 pairs\); at least 5 are needed: raise --time-limit, or lower --duration$/,
     );
     const later = made(folder, { args: ['--equivalent=0.1%', '--time-limit=3m'], from: 100 });
     const more = await later.result;
@@ -252,8 +271,29 @@ describe('runPairs(), until sure', () => {
     assert.ok(later.lines.includes(`6 runs kept, already in ${folder}`));
     assert.match(
       comparedOf(more).verdict.sentence,
-      /^undecided after 3m00s: TPS changed by \S+ % \(95 % interval \S+ % to/,
+      /^undecided after 3m00s: TPS changed by \S+ % \(96 % interval \S+ % to/,
     );
+  });
+
+  it('goes on until the interval is as narrow as --precision, also a comparison that was decided', async (t) => {
+    const folder = temporaryFolder(t);
+    const before = await made(folder, { b: 92 }).result;
+    const widthOf = (/** @type {Both} */ both) => {
+      const { low, high } = comparedOf(both).metrics[0].change;
+      return Number(high) - Number(low);
+    };
+    assert.ok(widthOf(before) > 0.03);
+    const both = await made(folder, { b: 92, args: ['--precision=3%'], from: 100 }).result;
+    assert.ok(widthOf(both) <= 0.03 && both.base.length > before.base.length);
+    assert.deepEqual([both.sequential?.end, both.sequential?.precision], ['decided', 0.03]);
+    const args = ['--precision=0.5%', '--time-limit=3m'];
+    const wide = await made(temporaryFolder(t), { b: 80, args }).result;
+    const { verdict } = comparedOf(wide);
+    assert.match(
+      verdict.sentence,
+      /^the candidate is slower .* pairs\); the interval is wider than --precision 0\.5 %$/,
+    );
+    assert.equal(wide.sequential?.end, 'time_limit');
   });
 
   it('completes a pair that was interrupted, in the same order', async (t) => {

@@ -29,6 +29,8 @@ export function studied(study, line, answer = () => ({}), stop = new Stop()) {
   const lines = [];
   /** @type {number[]} */
   const rests = [];
+  /** @type {string[]} labels of the progress bar */
+  const progress = [];
   /** @type {Asked[]} */
   const runs = [];
   let nowUs = 0;
@@ -42,7 +44,7 @@ export function studied(study, line, answer = () => ({}), stop = new Stop()) {
       stop,
       version: '1.0.0',
       env: {},
-      onProgress: () => {},
+      onProgress: (/** @type {string} */ label) => progress.push(label),
       say: (/** @type {string} */ text) => lines.push(text),
       checkCell: (/** @type {string[]} */ args, /** @type {NodeJS.ProcessEnv} */ env) =>
         readInvocation(args, env, '1.0.0'),
@@ -61,5 +63,5 @@ export function studied(study, line, answer = () => ({}), stop = new Stop()) {
     };
     return study(invocation.config, parts, { runChild });
   })();
-  return { result, lines, rests, runs };
+  return { result, lines, rests, runs, progress };
 }
