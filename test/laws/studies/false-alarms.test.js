@@ -12,6 +12,13 @@ for (const plan of PLANS.filter(({ test: name, runs }) => (name === 'paired' ? r
     assert.ok(secondaries <= limit(TRIALS), `${100 * secondaries} % of any secondary`);
   });
 
+for (const plan of PLANS.filter(({ test: name }) => name === 'until sure'))
+  test(`false alarms: until sure, after any of ${plan.runs} pairs, ${plan.noise}`, () => {
+    const trials = 40;
+    const { any } = alarms(plan, { trials, seed: 42 });
+    assert.ok(any <= limit(trials), `anything is shown in ${100 * any} %`);
+  });
+
 test('false alarms of the other secondaries where two of them did change', () => {
   const [plan] = PLANS.filter(({ runs, noise }) => runs === 8 && noise === 'log-normal');
   const { secondaries } = alarms(plan, { trials: TRIALS, seed: 42, change: -0.2, changed: 2 });

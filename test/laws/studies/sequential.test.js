@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { NOISES, simulate } from '../../../scripts/simulate-compare.js';
-import { PairedSequence } from '../../../src/studies/sequential.js';
+import { randomNumbers } from '../../../src/random.js';
+import { PairedSequence, decidingAlpha, fewestPairs, sequencesOf } from '../../../src/studies/sequential.js';
+import { standardDeviation } from '../../../src/studies/statistics.js';
+import { normal } from '../../../scripts/noise.js';
 import { equalBy } from '../../helpers/equal-by.js';
 
 /** @param {readonly number[]} ratios @param {ConstructorParameters<typeof PairedSequence>[0]} [options] */
@@ -53,6 +56,25 @@ describe('PairedSequence', () => {
     assert.ok(mirrored.p() <= 0.05);
   });
 
+  it('has an interval of at most four times the spread where the difference is ten times the noise, in few pairs', () => {
+    for (const [figures, fewest] of [
+      [1, 5],
+      [7, 8],
+    ]) {
+      const alpha = decidingAlpha(figures);
+      assert.equal(fewestPairs(alpha), fewest);
+      for (let seed = 0; seed < 40; seed += 1) {
+        const next = normal(randomNumbers(seed));
+        const ratios = Array.from({ length: fewest + 2 }, () => -0.3 + 0.03 * next());
+        assert.equal(sequenceOf(ratios.slice(0, fewest - 1), { alpha }).change().low, null, 'no bound before');
+        const sequence = sequenceOf(ratios, { alpha });
+        const { low, high } = sequence.interval();
+        assert.equal(sequence.decision(), 'different');
+        assert.ok(high - low <= 4 * standardDeviation(ratios), `${figures} figures, seed ${seed}: ${high - low}`);
+      }
+    }
+  });
+
   it('shows that there is no difference that matters, and not more than that', () => {
     const ratios = ripples(40, 0.02);
     const equal = sequenceOf(ratios, { equivalent: 0.02 });
@@ -85,6 +107,37 @@ describe('PairedSequence', () => {
   it('tells equal values, all of them 0, from a difference', () => {
     const sequence = sequenceOf(Array(8).fill(0), { equivalent: 0.02 });
     assert.deepEqual([sequence.decision(), sequence.estimate(), sequence.p()], ['equivalent', 0, 1]);
+  });
+});
+
+describe('sequencesOf()', () => {
+  const doubled = ripples(6, 0.02).map((ripple) => Math.log(2) + ripple);
+  const equal = ripples(6, 0.02);
+  /** @param {number[][]} ratios */
+  const decisions = (...ratios) => sequencesOf(ratios, 1, 0).map((sequence) => sequence.decision());
+
+  it('shows seven figures that all changed in six pairs: they do not pay for each other', () => {
+    assert.deepEqual(decisions(...Array(7).fill(doubled)), Array(7).fill('different'));
+    const [, other] = sequencesOf(Array(7).fill(doubled), 1, 0);
+    assert.ok(other.p() <= 0.05 && other.interval().low > 0, 'the interval agrees');
+  });
+
+  it('does not let one changed figure among equal ones pass for less than the whole correction', () => {
+    assert.deepEqual(decisions(equal, doubled, equal, equal), Array(4).fill(null));
+    const longer = [...ripples(12, 0.02)];
+    const late = longer.map((ripple) => Math.log(2) + ripple);
+    assert.deepEqual(decisions(longer, late, longer, longer), [null, 'different', null, null]);
+  });
+
+  it('shows anything of equal figures in at most one of twenty outcomes of the coin', () => {
+    const sizes = [0.02, 0.03, 0.025, 0.02, 0.031, 0.022, 0.027, 0.024];
+    let alarms = 0;
+    for (let coins = 0; coins < 2 ** sizes.length; coins += 1) {
+      const ratios = sizes.map((size, i) => ((coins >> i) & 1 ? size : -size));
+      const figures = [ratios, ratios.map((x) => 3 * x), ratios.map((x, i) => x * (1 + i)), ratios.map((x) => -x)];
+      if (decisions(...figures).some((decision) => decision !== null)) alarms += 1;
+    }
+    assert.ok(alarms > 0 && alarms / 2 ** sizes.length <= 0.05, String(alarms));
   });
 });
 
