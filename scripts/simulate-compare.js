@@ -1,14 +1,13 @@
 /**
- * How often `stress compare --until-sure` is wrong, and how many pairs of runs it needs: simulated comparisons, decided
- * by the code of the command, against the analysis of 8 pairs. Prints a table in Markdown.
+ * How often `stress compare --until-sure` is wrong, how many pairs of runs it needs, and how wide its intervals are:
+ * simulated comparisons, decided by the code of the command. Prints tables in Markdown.
  *
  *     node scripts/simulate-compare.js [TRIALS]
  */
 import { fileURLToPath } from 'node:url';
 import { randomNumbers } from '../src/random.js';
-import { decide } from '../src/studies/compare.js';
-import { PairedSequence } from '../src/studies/sequential.js';
-import { median } from '../src/studies/statistics.js';
+import { PairedSequence, decidingAlpha, fewestPairs } from '../src/studies/sequential.js';
+import { standardDeviation } from '../src/studies/statistics.js';
 import { table } from './bench/lib.js';
 import { autocorrelated, bimodal, drifting, heavyTailed, normal, percent } from './noise.js';
 
@@ -18,7 +17,6 @@ import { autocorrelated, bimodal, drifting, heavyTailed, normal, percent } from 
 const NOISE = 0.02;
 const EQUIVALENT = 0.02;
 const MAX_PAIRS = 200;
-const FIXED_PAIRS = 8;
 
 /** @type {Readonly<Record<string, Noise>>} */
 export const NOISES = Object.freeze({
@@ -31,85 +29,78 @@ export const NOISES = Object.freeze({
 
 /**
  * @param {string} noise
- * @param {{seed: number, change: number, equivalent?: number, isEndless?: boolean}} options change: true log ratio of B
- *   and A; isEndless: 200 pairs in any case
+ * @param {object} options
+ * @param {number} options.seed
+ * @param {number} options.change true log ratio of B and A
+ * @param {number} [options.equivalent]
+ * @param {number} [options.figures] that decide; this is one of them
+ * @param {number} [options.least] pairs that are made in any case
  */
-export function simulate(noise, { seed, change, equivalent = EQUIVALENT, isEndless = false }) {
+export function simulate(noise, { seed, change, equivalent = EQUIVALENT, figures = 1, least = 0 }) {
   const random = randomNumbers(seed);
   const next = NOISES[noise](random);
-  const sequence = new PairedSequence({ equivalent });
-  let isMissed = false;
+  const sequence = new PairedSequence({ alpha: decidingAlpha(figures), equivalent });
+  /** @type {number[]} */
+  const ratios = [];
+  let [isMissed, pairs] = [false, MAX_PAIRS];
   /** @type {ReturnType<PairedSequence['decision']>} */
   let decision = null;
-  while (sequence.pairs < MAX_PAIRS && (isEndless || decision === null)) {
+  while (ratios.length < MAX_PAIRS && (ratios.length < least || decision === null)) {
     const [first, second] = [NOISE * next(), NOISE * next()];
-    sequence.add(change + (random() < 0.5 ? second - first : first - second));
-    decision ??= sequence.decision();
+    ratios.push(change + (random() < 0.5 ? second - first : first - second));
+    sequence.add(Number(ratios.at(-1)));
+    if (decision === null) [decision, pairs] = [sequence.decision(), ratios.length];
     const { low, high } = sequence.interval();
     isMissed ||= change < low || change > high;
   }
-  return { decision, pairs: sequence.pairs, isMissed };
+  const { low, high } = sequence.interval();
+  return { decision, pairs, isMissed, widthBySpread: (high - low) / standardDeviation(ratios) };
 }
 
-/** Whether 8 pairs in the order A B B A show a difference. @param {string} noise @param {{seed: number, change: number}} options */
-function isShownByFixed(noise, { seed, change }) {
-  const random = randomNumbers(seed);
-  const next = NOISES[noise](random);
-  /** @type {{A: number[], B: number[]}} */
-  const values = { A: [], B: [] };
-  for (const side of /** @type {Array<'A' | 'B'>} */ ([...'ABBA'.repeat(FIXED_PAIRS / 2)]))
-    values[side].push(1000 * Math.exp(NOISE * next() + (side === 'B' ? change : 0)));
-  const [{ word }] = decide([{ better: 'higher', base: values.A, candidate: values.B }], true);
-  return word === 'faster' || word === 'slower';
-}
-
-/** @param {number} trials @param {(trial: number) => boolean} isSo */
-function share(trials, isSo) {
-  return Array.from({ length: trials }, (_, i) => isSo(i)).filter(Boolean).length / trials;
+/** @param {readonly number[]} values @param {number} share */
+function quantile(values, share) {
+  return [...values].sort((a, b) => a - b)[Math.floor(share * (values.length - 1))];
 }
 
 /** @param {number} trials */
 function main(trials) {
+  /** @param {string} noise @param {number} group @param {Omit<Parameters<typeof simulate>[1], 'seed'>} options */
+  const all = (noise, group, options) =>
+    Array.from({ length: trials }, (_, i) => simulate(noise, { ...options, seed: 1_000_000 * group + i }));
+  /** @param {ReturnType<typeof all>} runs @param {(run: ReturnType<typeof simulate>) => boolean} isSo */
+  const share = (runs, isSo) => runs.filter(isSo).length / runs.length;
   let worst = 0;
   const rates = Object.keys(NOISES).map((noise, n) => {
-    const seedOf = (/** @type {number} */ trial) => 1_000_000 * (n + 1) + trial;
-    const equal = Array.from({ length: trials }, (_, i) =>
-      simulate(noise, { seed: seedOf(i), change: 0, equivalent: 0, isEndless: true }),
-    );
-    const rate = (/** @type {(one: ReturnType<typeof simulate>) => boolean} */ isSo) =>
-      equal.filter(isSo).length / trials;
-    const same = Array.from({ length: trials }, (_, i) => simulate(noise, { seed: seedOf(i), change: 0 }));
-    const wrong = share(
-      trials,
-      (i) => simulate(noise, { seed: seedOf(i), change: Math.log(1.03) }).decision === 'equivalent',
-    );
-    const shares = [rate(({ decision }) => decision === 'different'), rate(({ isMissed }) => isMissed), wrong];
-    worst = Math.max(worst, ...shares);
-    const found = same.filter(({ decision }) => decision === 'equivalent');
-    return [
-      ...[noise, ...shares.map(percent)],
-      percent(share(trials, (i) => isShownByFixed(noise, { seed: seedOf(i), change: 0 }))),
-      `${percent(found.length / trials)}, ${median(same.map(({ pairs }) => pairs))}`,
+    const equal = all(noise, n + 1, { change: 0, equivalent: 0, least: MAX_PAIRS });
+    const same = all(noise, n + 1, { change: 0 });
+    const other = all(noise, n + 1, { change: Math.log(1.03) });
+    const wrong = [
+      share(equal, ({ decision }) => decision === 'different'),
+      share(equal, ({ isMissed }) => isMissed),
+      share(other, ({ decision }) => decision === 'equivalent'),
     ];
+    worst = Math.max(worst, ...wrong);
+    const found = share(same, ({ decision }) => decision === 'equivalent');
+    return [noise, ...[...wrong, found].map(percent), String(quantile(same.map(({ pairs }) => pairs), 0.5))]; // prettier-ignore
   });
   const powers = Object.keys(NOISES).flatMap((noise, n) =>
-    [3, 10, 50].map((size) => {
-      const change = Math.log1p(size / 100);
-      const seedOf = (/** @type {number} */ trial) => 1_000_000 * (n + 11) + trial;
-      const runs = Array.from({ length: trials }, (_, i) =>
-        simulate(noise, { seed: seedOf(i), change, equivalent: 0 }),
-      );
-      const shown = runs.filter(({ decision }) => decision === 'different').length;
-      const pairs = runs.map((run) => run.pairs).sort((a, b) => a - b);
+    [
+      [3, 1],
+      [10, 1],
+      [100 * Math.expm1(10 * NOISE), 1],
+      [100 * Math.expm1(10 * NOISE), 7],
+    ].map(([size, figures]) => {
+      // prettier-ignore
+      const least = fewestPairs(decidingAlpha(figures)) + 2;
+      const runs = all(noise, n + 11, { change: Math.log1p(size / 100), equivalent: 0, figures, least });
+      const pairs = runs.map((run) => run.pairs);
+      const early = runs.filter((run) => run.pairs <= least).map(({ widthBySpread }) => widthBySpread);
       return [
-        ...[
-          noise,
-          `${size} %`,
-          percent(shown / trials),
-          String(median(pairs)),
-          String(pairs[Math.floor(0.9 * trials)]),
-        ],
-        percent(share(trials, (i) => isShownByFixed(noise, { seed: seedOf(i), change }))),
+        ...[noise, `${size.toFixed(0)} %`, String(figures)],
+        percent(share(runs, ({ decision }) => decision === 'different')),
+        ...[0.5, 0.9].map((part) => String(quantile(pairs, part))),
+        percent(early.length / trials),
+        early.length === 0 ? '-' : [0.5, 0.9].map((part) => quantile(early, part).toFixed(1)).join(', '),
       ];
     }),
   );
@@ -119,13 +110,15 @@ function main(trials) {
       table(
         [
           ...['noise', 'equal sides: different', 'true change ever outside of the interval'],
-          ...['true +3 %: "no difference above 2 %"', 'equal sides, 8 pairs: different'],
-          'equal sides: "no difference above 2 %", median pairs',
+          ...['true +3 %: "no difference above 2 %"', 'equal sides: "no difference above 2 %"', 'median pairs'],
         ],
         rates,
       ),
-      'Differences shown:',
-      table(['noise', 'true', 'until sure', 'median pairs', 'pairs in 90 %', '8 pairs'], powers),
+      'Differences shown; early: at most two pairs above the fewest that any bet needs; width of the interval in standard deviations of the log ratios:',
+      table(
+        ['noise', 'true', 'figures', 'shown', 'median pairs', 'pairs in 90 %', 'early', 'width then: median, 90 %'],
+        powers,
+      ),
     ].join('\n\n') + '\n',
   );
   if (worst > 0.05) process.exitCode = 1;
