@@ -35,7 +35,7 @@ import { mean, median } from './statistics.js';
  */
 
 /** @type {Readonly<Expected>} */
-const FIRST = Object.freeze({ centre: 0, variance: 0.5 ** 2, degrees: 1 });
+const FIRST = Object.freeze({ centre: 0, variance: 2 ** 2, degrees: 1 });
 /** Pairs from which on the noise can be estimated by the median deviation. */
 const ENOUGH = 4;
 /** Least scale of the noise: equal ratios do not mean that there is none. */
@@ -52,7 +52,7 @@ const PRECISION = 1e-5;
 /** Rate of false alarms of all figures of a comparison together. */
 const FALSE_ALARMS = 0.05;
 /** Weight of the deciding figures; the others share what is left. */
-const DECIDING_WEIGHT = 0.8;
+const DECIDING_WEIGHT = 0.9;
 
 /** The level of each figure that decides, whatever the other figures are. @param {number} figures that decide */
 export function decidingAlpha(figures) {

@@ -202,7 +202,7 @@ describe('runPairs(), until sure', () => {
     assert.deepEqual(coins, couples);
     assert.match(
       lines.at(-1) ?? '',
-      /^pair \d \(\w \w\) {2}TPS -\d\S* %, estimate so far -\d\S* % \(96 % interval -\S+ % to -\S+ %\)$/,
+      /^pair \d \(\w \w\) {2}TPS -\d\S* %, estimate so far -\d\S* % \(95.5 % interval -\S+ % to -\S+ %\)$/,
     );
     const [tpsOfA, tpsOfB] = [both.base, both.candidate].map((side) => Number(side[2].rates.verifiedPerSecond));
     const own = Number(/^pair 3 .* TPS (-\S+) %, /m.exec(lines.join('\n'))?.[1]);
@@ -213,7 +213,7 @@ describe('runPairs(), until sure', () => {
     const { verdict, metrics, method } = comparedOf(both, ['tps<-5%']);
     assert.match(
       verdict.sentence,
-      /^the candidate is slower than the baseline: TPS changed by -\d(?:\.\d+)? % \(96 % interval -\S+ % to -\S+ %, \d pairs\)$/,
+      /^the candidate is slower than the baseline: TPS changed by -\d(?:\.\d+)? % \(95.5 % interval -\S+ % to -\S+ %, \d pairs\)$/,
     );
     assert.deepEqual([verdict.word, metrics[0].word, method.name], ['slower', 'slower', 'sequential']);
     assert.ok(metrics[0].p <= 0.05);
@@ -225,7 +225,7 @@ describe('runPairs(), until sure', () => {
     const comparison = comparedOf(both, ['tps<-10%']);
     assert.match(
       comparison.verdict.sentence,
-      /^there is no difference of TPS larger than 2 %: TPS changed by \S+ % \(96 % interval/,
+      /^there is no difference of TPS larger than 2 %: TPS changed by \S+ % \(95.5 % interval/,
     );
     assert.deepEqual([comparison.verdict.word, both.sequential?.end], ['equivalent', 'decided']);
     assert.equal(compareExit(comparison), 0);
@@ -241,8 +241,8 @@ describe('runPairs(), until sure', () => {
     const comparison = comparedOf(both, ['p50>+10%']);
     assert.equal(compareExit(comparison), 99);
     equalBy(comparison.metrics.slice(0, 2), ({ name, word, change }) => [name, word, change.confidence], [
-      ['tps', 'slower', 0.98],
-      ['p50', 'slower', 0.98],
+      ['tps', 'slower', 0.9775],
+      ['p50', 'slower', 0.9775],
     ]);
     assert.match(comparison.verdict.sentence, /TPS changed by .*; .*latency p50 changed by/);
   });
@@ -257,7 +257,7 @@ describe('runPairs(), until sure', () => {
     const { verdict } = comparedOf(both);
     assert.match(
       verdict.sentence,
-      /^undecided after 1m30s: TPS changed by \S+ % \(96 % interval without bounds, 3 pairs\); at least 5 are needed: raise --time-limit, or lower --duration$/,
+      /^undecided after 1m30s: TPS changed by \S+ % \(95.5 % interval without bounds, 3 pairs\); at least 5 are needed: raise --time-limit, or lower --duration$/,
     );
     const later = made(folder, { args: ['--equivalent=0.1%', '--time-limit=3m'], from: 100 });
     const more = await later.result;
@@ -271,7 +271,7 @@ describe('runPairs(), until sure', () => {
     assert.ok(later.lines.includes(`6 runs kept, already in ${folder}`));
     assert.match(
       comparedOf(more).verdict.sentence,
-      /^undecided after 3m00s: TPS changed by \S+ % \(96 % interval \S+ % to/,
+      /^undecided after 3m00s: TPS changed by \S+ % \(95.5 % interval \S+ % to/,
     );
   });
 
