@@ -13,19 +13,7 @@ import { metricOf, settingsOf } from './metrics.js';
 import { pairedFigure, stepDownMaxT, unpairedFigure } from './max-t.js';
 import { legible, safeName, schemaOf } from './run-files.js';
 import { decidingAlpha, fewestPairs, sequencesOf } from './sequential.js';
-import {
-  ALPHA,
-  MAX_FALSE_ALARMS,
-  exchanges,
-  interval,
-  mean,
-  median,
-  pValue,
-  rejects,
-  runsNeeded,
-  signFlips,
-  smallestP,
-} from './statistics.js';
+import { ALPHA, MAX_FALSE_ALARMS, mean, median, rejects, runsNeeded } from './statistics.js';
 
 /**
  * @import { DistributionJson, RunFile } from '../contracts/run-file.d.ts'
@@ -176,15 +164,11 @@ const SEED = 20_250_107;
  * @returns {Decision[]}
  */
 export function decide([primary, ...secondaries], isPaired) {
-  const values = relabelled(primary, isPaired, signFlips, exchanges);
-  const p = pValue(values);
-  const isEnough = rejects(smallestP(values), ALPHA);
-  const figures = secondaries.map((sides) => relabelled(sides, isPaired, pairedFigure, unpairedFigure));
-  const others = stepDownMaxT(figures, ALPHA);
-  return [
-    decision(primary, { p, adjusted: p, ...interval(values, ALPHA) }, isEnough),
-    ...others.map((tested, i) => decision(secondaries[i], tested, isEnough)),
-  ];
+  const figureOf = (/** @type {Sides} */ sides) => relabelled(sides, isPaired);
+  const first = figureOf(primary);
+  const isEnough = rejects(2 / (first.extremes.length + 1), ALPHA);
+  const tested = [...stepDownMaxT([first], ALPHA), ...stepDownMaxT(secondaries.map(figureOf), ALPHA)];
+  return [primary, ...secondaries].map((sides, i) => decision(sides, tested[i], isEnough));
 }
 
 /** @param {Sides} sides */
@@ -192,23 +176,13 @@ function logsOf({ base, candidate, isRaw = false }) {
   return isRaw ? { base, candidate } : { base: base.map(Math.log), candidate: candidate.map(Math.log) };
 }
 
-/**
- * With the same random numbers for each figure: all get the same relabellings.
- * @template T
- * @param {Sides} sides
- * @param {boolean} isPaired
- * @param {(differences: number[], random: () => number) => T} ofPairs
- * @param {(base: readonly number[], candidate: readonly number[], random: () => number) => T} ofSamples
- * @returns {T}
- */
-function relabelled(sides, isPaired, ofPairs, ofSamples) {
+/** With the same random numbers for each figure: all get the same relabellings. @param {Sides} sides @param {boolean} isPaired */
+function relabelled(sides, isPaired) {
   const { base, candidate } = logsOf(sides);
   const random = randomNumbers(SEED);
-  if (!isPaired) return ofSamples(base, candidate, random);
-  return ofPairs(
-    candidate.map((value, i) => value - base[i]),
-    random,
-  );
+  return isPaired
+    ? pairedFigure(candidate.map((value, i) => value - base[i]), random) // prettier-ignore
+    : unpairedFigure(base, candidate, random);
 }
 
 /** @param {Sides} sides @param {Tested} tested @param {boolean} isEnough whether any data of so many runs could be rejected @returns {Decision} */

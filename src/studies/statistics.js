@@ -121,98 +121,24 @@ export function fitLine(xs, ys, alpha) {
   };
 }
 
-/**
- * Exact permutation tests of a shift, and their confidence intervals.
- *
- * A relabelling gives a mean difference at least as large as the observed one exactly if the tested shift is at least a
- * certain value of the relabelling: of a sign flip the mean of the flipped differences, of an exchange between two
- * samples the mean of the values that left one minus the mean of those that left the other (J. Hartigan, Using
- * subsample values as typical values, 1969). The p value of a shift is therefore found by counting these values on both
- * sides of it, and the bounds of the interval are two of them: test and interval always agree.
- *
- * @typedef {object} TypicalValues
- * @property {Float64Array} values in ascending order, one for each relabelling but the identity
- */
-
 /** With more relabellings they are sampled: so many, including the identity. */
 const SAMPLED = 20_000;
 
-/**
- * Paired: without a difference, each sign could be the opposite.
- * @param {readonly number[]} differences
- * @param {Random} random
- * @returns {TypicalValues}
- */
-export function signFlips(differences, random) {
-  return typical(relabelPairs(differences, random), differences);
-}
-
-/** @param {readonly number[]} differences @param {Random} random */
+/** Without a difference, each sign could be the opposite. @param {readonly number[]} differences @param {Random} random */
 export function relabelPairs(differences, random) {
   const { length: size } = differences;
   return relabel(differences, { size, count: 2 ** size, random });
 }
 
-/**
- * Unpaired: without a difference, each value could be in the other sample.
- * @param {readonly number[]} base
- * @param {readonly number[]} candidate
- * @param {Random} random
- * @returns {TypicalValues}
- */
-export function exchanges(base, candidate, random) {
-  return typical(relabelSamples(base, candidate, random), [...base, ...candidate]);
-}
-
-/** @param {readonly number[]} base @param {readonly number[]} candidate @param {Random} random */
+/** Without a difference, each value could be in the other sample. @param {readonly number[]} base @param {readonly number[]} candidate @param {Random} random */
 export function relabelSamples(base, candidate, random) {
   const all = [...candidate, ...base.map((value) => -value)];
   return relabel(all, { size: candidate.length, count: combinations(all.length, candidate.length), random });
 }
 
-/**
- * Two-sided p value of a shift: twice the smaller share of relabellings, including the identity, that are as far on one
- * side.
- * @param {TypicalValues} typical
- * @param {number} [shift]
- */
-export function pValue({ values }, shift = 0) {
-  let [below, above] = [0, 0];
-  for (const value of values) {
-    if (value <= shift) below += 1;
-    if (value >= shift) above += 1;
-  }
-  return Math.min(1, (2 * (Math.min(below, above) + 1)) / (values.length + 1));
-}
-
-/** The smallest p value that any data can give. @param {TypicalValues} typical */
-export function smallestP({ values }) {
-  return Math.min(1, 2 / (values.length + 1));
-}
-
-/**
- * All shifts that the test does not reject.
- * @param {TypicalValues} typical
- * @param {number} alpha
- * @returns {{low: number, high: number}} infinite: too few relabellings to reject any
- */
-export function interval({ values }, alpha) {
-  // Values that may lie on one side of a rejected shift; the slack is needed because 0.05 is not exact in binary.
-  const outside = Math.floor((alpha * (values.length + 1)) / 2 + 1e-9);
-  if (outside < 1) return { low: -Infinity, high: Infinity };
-  return { low: values[outside - 1], high: values[values.length - outside] };
-}
-
-/** @param {number} p @param {number} alpha with the slack of interval() */
+/** @param {number} p @param {number} alpha with a slack, because 0.05 is not exact in binary */
 export function rejects(p, alpha) {
   return p <= alpha * (1 + 1e-9);
-}
-
-/** @param {Relabelled} relabelled @param {readonly number[]} data @returns {TypicalValues} */
-function typical({ sums, moved }, data) {
-  const nothing = rounding(data);
-  const values = sums.map((sum, i) => sum / moved[i]);
-  return { values: values.map((value) => (Math.abs(value) <= nothing ? 0 : value)).sort() };
 }
 
 /** Rounding errors around zero, at most so large, would break ties. @param {readonly number[]} data */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { randomNumbers } from '../../../src/random.js';
 import { pairedFigure, stepDownMaxT, unpairedFigure } from '../../../src/studies/max-t.js';
-import { mean, pValue, signFlips } from '../../../src/studies/statistics.js';
+import { mean } from '../../../src/studies/statistics.js';
 
 /** @typedef {{base: number[], candidate: number[]}} Sides */
 
@@ -94,17 +94,6 @@ test('adjusted p values are those of the definition', () => {
       assert.ok(Math.abs(adjusted - expected[i]) < 1e-9, `trial ${trial}: ${adjusted} is not ${expected[i]}`);
       assert.ok(p <= adjusted + 1e-12);
     });
-  }
-});
-
-test('a single figure of pairs has the p value of the sign flips', () => {
-  for (const differences of [
-    [0.1, 0.2, -0.3, 1, 1, 1],
-    [1, 2, 3, 4, 5, 6, -0.5],
-    [1, -1, 1, -1, 1, -1],
-  ]) {
-    const [{ adjusted }] = stepDownMaxT([pairedFigure(differences, randomNumbers(1))], ALPHA);
-    assert.equal(adjusted, pValue(signFlips(differences, randomNumbers(1))));
   }
 });
 
