@@ -6,7 +6,7 @@ import { metricOf } from './metrics.js';
 import { fewestPairs } from './sequential.js';
 
 /**
- * @import { Change, ComparedMetric, Comparison, FailIf, JudgedFailIf, Sequential, SideFailure, Word } from '../contracts/study.d.ts'
+ * @import { Change, ComparedMetric, Comparison, FailIf, JudgedFailIf, Word } from '../contracts/study.d.ts'
  * @import { Result, Table } from '../outputs/table.js'
  */
 
@@ -21,14 +21,7 @@ export function methodWords(isPaired, why, needed) {
 
 /**
  * One sentence for each metric that decides.
- * @param {object} comparison
- * @param {readonly ComparedMetric[]} comparison.metrics
- * @param {{pairs: number | null, runs: {base: number, candidate: number}, minimum: number}} comparison.method
- * @param {{name: string}} comparison.base
- * @param {{name: string}} comparison.candidate
- * @param {Sequential} [comparison.sequential] the pairs were made until sure
- * @param {readonly SideFailure[]} [comparison.failures]
- * @param {number[]} [comparison.leftOut]
+ * @param {Omit<Comparison, 'verdict'>} comparison
  * @param {{deciding: number, isApart: boolean}} how deciding: the first of the metrics; isApart: one side always ran before
  *   the other, which matters where their order was not drawn by chance
  * @returns {Comparison['verdict']}
@@ -41,8 +34,8 @@ export function verdictOf(comparison, { deciding, isApart }) {
   const sentences = metrics.slice(0, deciding).map(({ label, word, change, p }) => {
     const test = sequential === undefined ? `p ${pText(p)}, ` : '';
     const figures = `${label} changed by ${percentText(change.estimate)} (${rangeText(change)}, ${test}${size})`;
-    const isWide = widthOf(change) > (sequential?.precision ?? Infinity);
-    const wide = isWide ? `; the interval is wider than --precision ${percent(sequential?.precision ?? NaN)}` : '';
+    const { precision = Infinity } = sequential ?? {};
+    const wide = widthOf(change) > precision ? `; the interval is wider than --precision ${percent(precision)}` : '';
     if (word === 'faster' || word === 'slower')
       return `${sideWords(candidate.name)} is ${word} than ${sideWords(base.name)}: ${figures}${caveat}${wide}`;
     if (sequential !== undefined && word === 'equivalent')
@@ -64,10 +57,7 @@ export function verdictOf(comparison, { deciding, isApart }) {
   };
 }
 
-/**
- * Which side failed, how often, and why.
- * @param {{base: {name: string}, candidate: {name: string}, failures?: readonly SideFailure[], leftOut?: number[]}} comparison
- */
+/** Which side failed, how often, and why. @param {Omit<Comparison, 'verdict'>} comparison */
 function failureWords({ failures = [], leftOut = [], ...sides }) {
   const words = /** @type {const} */ (['base', 'candidate']).flatMap((side) => {
     const own = failures.filter((one) => one.side === side);
@@ -132,22 +122,22 @@ export function sideNames({ base, candidate }) {
 /** Block intervals and gas limits that differ by less are the same. */
 const SAME = 1.1;
 
-/** What differs between the nodes and chains of the sides; they are null if not known. @param {Pick<Comparison, 'base' | 'candidate'>} comparison */
+/** @type {Array<['clientVersion' | 'blockIntervalMs' | 'blockGasLimit', string, (value: any) => string]>} */
+const CHAIN = [
+  ['clientVersion', 'the client', String],
+  ['blockIntervalMs', 'the block interval', (ms) => milliseconds(1000 * ms)],
+  ['blockGasLimit', 'the block gas limit', (gas) => `${digits(gas / 1e6)} Mgas`],
+];
+
+/** What differs between the nodes and chains of the sides, if it is known. @param {Pick<Comparison, 'base' | 'candidate'>} comparison */
 function chainDifferences({ base, candidate }) {
   const names = sideNames({ base, candidate }).map(sideWords);
-  /** @param {string} fact @param {Array<string | number | null | undefined>} values @param {(value: any) => string} show */
-  const differs = (fact, [a = null, b = null], show) => {
+  return CHAIN.flatMap(([key, fact, show]) => {
+    const [a = null, b = null] = [base[key], candidate[key]];
     const isSame = typeof a === 'number' && typeof b === 'number' ? Math.max(a / b, b / a) < SAME : a === b;
-    return isSame || a === null || b === null
-      ? []
-      : [`${fact} is ${show(a)} in ${names[0]} and ${show(b)} in ${names[1]}`];
-  };
-  const of = (/** @type {'clientVersion' | 'blockIntervalMs' | 'blockGasLimit'} */ key) => [base[key], candidate[key]];
-  return [
-    ...differs('the client', of('clientVersion'), String),
-    ...differs('the block interval', of('blockIntervalMs'), (ms) => milliseconds(1000 * ms)),
-    ...differs('the block gas limit', of('blockGasLimit'), (gas) => `${digits(gas / 1e6)} Mgas`),
-  ];
+    if (isSame || a === null || b === null) return [];
+    return [`${fact} is ${show(a)} in ${names[0]} and ${show(b)} in ${names[1]}`];
+  });
 }
 
 /** Load and machine in one row if they are the same. @param {Comparison} comparison @returns {Table} */
@@ -168,14 +158,10 @@ function sidesTable({ base, candidate }) {
 function metricsTable(comparison) {
   const rows = comparison.metrics.map(({ name, label, base, candidate, change, isPrimary, pAdjusted, word }) => {
     const { show } = metricOf(name);
+    const result = wordText(word, change, comparison.method);
     return [
       ...[`${label}${isPrimary ? ' *' : ''}`, show(base.mean, base.atLeast), show(candidate.mean, candidate.atLeast)],
-      ...[
-        percentText(change.estimate),
-        boundsText(change),
-        pText(pAdjusted),
-        wordText(word, change, comparison.method),
-      ],
+      ...[percentText(change.estimate), boundsText(change), pText(pAdjusted), result],
     ];
   });
   const columns = ['', ...sideNames(comparison), 'change', 'interval', 'p', 'result'];
@@ -221,42 +207,36 @@ const OPERATIONS = Object.freeze({ avg: 'mean', max: 'slowest operation', min: '
 /** @param {Comparison} comparison @returns {Table} */
 function ratiosTable(comparison) {
   const [base, candidate] = sideNames(comparison);
-  const rows = Object.entries(OPERATIONS).flatMap(([name, label]) =>
-    comparison.metrics.flatMap(({ name: found, change: { estimate, low, high } }) => {
-      if (found !== name) return [];
-      const bounds = low === null || high === null ? '-' : `${digits(1 + low)} .. ${digits(1 + high)}`;
-      return [[label, digits(1 + estimate), bounds]];
-    }),
-  );
-  const columns = ['', `${candidate} / ${base}`, 'interval'];
+  const rows = Object.entries(OPERATIONS).flatMap(([name, label]) => {
+    const change = comparison.metrics.find((one) => one.name === name)?.change;
+    if (change === undefined) return [];
+    const { estimate, low, high } = change;
+    const bounds = low === null || high === null ? '-' : `${digits(1 + low)} .. ${digits(1 + high)}`;
+    return [[label, digits(1 + estimate), bounds]];
+  });
   const words = 'of the geometric means of the runs: more than 1 where the candidate takes longer';
-  return tableOf('speed-ups', 'Latency ratios', columns, rows, [words]);
+  return tableOf('speed-ups', 'Latency ratios', ['', `${candidate} / ${base}`, 'interval'], rows, [words]);
 }
 
-/**
- * Speed-ups as in build benchmarks, from the changes of the metrics avg, max and min.
- * @param {readonly ComparedMetric[]} metrics
- * @returns {Comparison['speedUps']}
- */
+/** As in build benchmarks, from the changes of avg, max and min. @param {readonly ComparedMetric[]} metrics @returns {Comparison['speedUps']} */
 export function speedUps(metrics) {
   const geometric = (/** @type {readonly number[]} */ values) => Math.exp(mean(values.map(Math.log)));
+  const inverse = (/** @type {number | null} */ change) => (change === null ? null : 1 / (1 + change) - 1);
   const partOf = (/** @type {string} */ name) => {
     const metric = metrics.find((one) => one.name === name);
     if (metric === undefined) return { baseUs: null, candidateUs: null, estimate: null, low: null, high: null };
     const { base, candidate, change } = metric;
     return { baseUs: geometric(base.values), candidateUs: geometric(candidate.values), ...change };
   };
-  const inverse = (/** @type {number | null} */ change) => (change === null ? null : 1 / (1 + change) - 1);
-  const speedUp = (/** @type {string} */ name) => {
+  const [onAverage, onSlowest] = ['avg', 'max'].map((name) => {
     const { estimate, low, high, ...part } = partOf(name);
     const words = 'baseline / candidate, less 1';
     return { ...part, speedUp: inverse(estimate), low: inverse(high), high: inverse(low), words };
-  };
+  });
   const { estimate, ...fastest } = partOf('min');
   return {
     words: 'from the mean, maximum and minimum latency of each run: ratio of the geometric means of both sides',
-    onAverage: speedUp('avg'),
-    onSlowest: speedUp('max'),
+    ...{ onAverage, onSlowest },
     onFastest: { ...fastest, slowDown: estimate, words: 'candidate / baseline, less 1' },
   };
 }

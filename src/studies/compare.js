@@ -337,7 +337,7 @@ export function compare(baseRuns, candidateRuns, options) {
     ...(sequential === undefined ? {} : { sequential }),
   };
   const { isApart } = arranged;
-  return { ...comparison, verdict: verdictOf(comparison, { deciding: sequential ? deciding : 1, isApart }) };
+  return { ...comparison, verdict: verdictOf(comparison, { deciding, isApart }) };
 }
 
 /** @param {number} deciding */
@@ -392,22 +392,22 @@ export function compareMetrics(base, candidate, { primary, more, failIf, isPaire
       base: sides.base.map(Number),
       candidate: sides.candidate.map(Number),
     }));
-  const decisions =
-    sequential === undefined
-      ? decide(compared, isPaired)
-      : decideSequentially(compared, asked.size, sequential.equivalent);
+  const deciding = sequential === undefined ? 1 : asked.size;
+  const decisions = sequential
+    ? decideSequentially(compared, deciding, sequential.equivalent)
+    : decide(compared, isPaired);
   const metrics = compared.map(({ name, label, unit, better, isAtLeast, ...sides }, i) => ({
     name,
     label,
     unit,
     better,
-    isPrimary: i === 0 || (sequential !== undefined && i < asked.size),
+    isPrimary: i < deciding,
     base: summary(sides.base, valuesOf(base, isAtLeast)),
     candidate: summary(sides.candidate, valuesOf(candidate, isAtLeast)),
     ...decisions[i],
   }));
   return {
-    deciding: asked.size,
+    deciding,
     metrics: metrics.filter((_, i) => !compared[i].isRaw),
     raw: metrics.filter((_, i) => compared[i].isRaw),
     zeros: readings.flatMap(({ metric, kind }) => (kind === 'zero' ? metric.name : [])),

@@ -1,4 +1,4 @@
-import { mean, median } from './statistics.js';
+import { MAX_FALSE_ALARMS, mean, median } from './statistics.js';
 
 /**
  * A comparison by pairs of runs that may be looked at, and ended, after any pair.
@@ -25,14 +25,7 @@ import { mean, median } from './statistics.js';
  * change near the true one, and the interval would reach almost to 0.
  */
 
-/**
- * The density of Student's t distribution, which the next log ratio is expected to have.
- *
- * @typedef {object} Expected
- * @property {number} centre
- * @property {number} variance squared scale
- * @property {number} degrees of freedom
- */
+/** Student's t distribution that the next log ratio is expected to have. @typedef {{centre: number, variance: number, degrees: number}} Expected variance: squared scale */
 
 /** @type {Readonly<Expected>} */
 const FIRST = Object.freeze({ centre: 0, variance: 2 ** 2, degrees: 1 });
@@ -49,14 +42,12 @@ const FARTHEST = 30;
 const STEPS = 200;
 const PRECISION = 1e-5;
 
-/** Rate of false alarms of all figures of a comparison together. */
-const FALSE_ALARMS = 0.05;
 /** Weight of the deciding figures; the others share what is left. */
 const DECIDING_WEIGHT = 0.9;
 
 /** The level of each figure that decides, whatever the other figures are. @param {number} figures that decide */
 export function decidingAlpha(figures) {
-  return (FALSE_ALARMS * DECIDING_WEIGHT) / figures;
+  return (MAX_FALSE_ALARMS * DECIDING_WEIGHT) / figures;
 }
 
 /** Pairs below which no bet can reach 1 / alpha: it at most doubles with each. @param {number} alpha */
@@ -65,9 +56,9 @@ export function fewestPairs(alpha) {
 }
 
 /**
- * All figures of a comparison. Together at most FALSE_ALARMS of comparisons of equal sides show anything: the weighted mean
+ * All figures of a comparison. Together at most MAX_FALSE_ALARMS of comparisons of equal sides show anything: the weighted mean
  * of the wealths of any set of figures is a martingale, so that a figure is rejected when the mean of every set that it is
- * in has reached 1 / FALSE_ALARMS (V. Vovk, R. Wang, E-values: calibration, combination and applications, 2021). Where
+ * in has reached 1 / MAX_FALSE_ALARMS (V. Vovk, R. Wang, E-values: calibration, combination and applications, 2021). Where
  * figures agree, none of them pays for their number. The deciding figures are tested as if all others had lost everything,
  * because pairs are made until these are decided, whatever the others are.
  * @param {ReadonlyArray<readonly number[]>} ratios of each figure the log ratios of the pairs
@@ -125,7 +116,7 @@ export class PairedSequence {
   #most = 1;
 
   /** @param {{alpha?: number, equivalent?: number}} [options] equivalent: largest change without practical meaning, as a fraction */
-  constructor({ alpha = FALSE_ALARMS, equivalent = 0 } = {}) {
+  constructor({ alpha = MAX_FALSE_ALARMS, equivalent = 0 } = {}) {
     this.#alpha = alpha;
     this.#margin = Math.log1p(equivalent);
   }
@@ -207,8 +198,8 @@ export class PairedSequence {
 
   /**
    * Moves a bound inwards to the first value that is not rejected. Outside of all points where two densities are equal,
-   * (x + centre) / 2, the wealth only grows with the distance, so that bisection finds the border; between them the
-   * values are tried in steps.
+   * (x + centre) / 2, the wealth only grows with the distance, so that bisection finds the border; between them these
+   * points and steps are tried.
    * @param {number} from
    * @param {number} to the other bound
    * @param {(theta: number) => boolean} rejects
@@ -217,10 +208,10 @@ export class PairedSequence {
     if (!rejects(from)) return from;
     const points = this.#ratios.flatMap((x, i) => this.#expected[i].map(({ centre }) => (x + centre) / 2));
     const [least, most] = [Math.min(...points), Math.max(...points)];
-    const [near, far] = [from, to].map((bound) => Math.min(most, Math.max(least, bound)));
+    const steps = Array.from({ length: STEPS + 1 }, (_, i) => least + ((most - least) * i) / STEPS);
+    const inwards = [...points, ...steps].filter((value) => (value - from) * (value - to) <= 0);
     let rejected = from;
-    for (let step = 0; step <= STEPS; step += 1) {
-      const value = near + ((far - near) * step) / STEPS;
+    for (const value of inwards.sort((a, b) => Math.abs(a - from) - Math.abs(b - from))) {
       if (!rejects(value)) return border(rejected, value, rejects);
       rejected = value;
     }
@@ -229,12 +220,7 @@ export class PairedSequence {
   }
 }
 
-/**
- * @param {number} outside
- * @param {number} inside
- * @param {(theta: number) => boolean} rejects outside, and not inside
- * @returns {number} the bound between them, on its rejected side, to within PRECISION
- */
+/** The bound between a value that is rejected and one that is not, on its rejected side. @param {number} outside @param {number} inside @param {(theta: number) => boolean} rejects */
 function border(outside, inside, rejects) {
   while (Math.abs(inside - outside) > PRECISION) {
     const middle = (outside + inside) / 2;

@@ -99,6 +99,12 @@ describe('PairedSequence', () => {
     assert.ok(Number.isFinite(before.low) && Number.isFinite(before.high));
   });
 
+  it('does not step over the values that are not rejected where these are close together, beside outliers', () => {
+    const ratios = ripples(16, 1e-5).map((ripple, i) => (i === 4 ? -20 : i === 9 ? 20 : ripple - 0.7));
+    const { low, high } = sequenceOf(ratios).interval();
+    assert.ok(low < -0.7 && -0.7 < high && high < -0.69, `${low} to ${high}`);
+  });
+
   it('keeps an interval if no value is left, because the ratio changes', () => {
     const { low, high } = sequenceOf([...ripples(12, 0.001), ...ripples(12, 0.001).map((x) => x + 1)]).interval();
     assert.ok(low <= high);
