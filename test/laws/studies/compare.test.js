@@ -394,6 +394,7 @@ test('the sides have the names that are given, and state their load and their ma
   const text = compareText(comparison);
   assert.match(text, /\n {2}geth 1\.16 +node\/v1, .*\n {2}geth 1\.17 +node\/v1, /);
   assert.match(text, /\n {2}Changes +geth 1\.16 +geth 1\.17 +change /);
+  assert.match(text, /\n {2}Latency ratios +geth 1\.17 \/ geth 1\.16 +interval\n {2}mean +2 +1\.9\d* \.\. 2\S*\n/);
   assert.match(text, /\n {2}load +counter, 20 wallets, 1 in flight each, closed loop, window \d+ s\n/);
   assert.match(text, /\n {2}machine +a cpu, 2 cores, 8 GB, linux-x64, Node v20, stress 1\.0\.0\n/);
   assert.ok(new Ajv2020({ strict: false }).validate(SCHEMA, JSON.parse(JSON.stringify(comparison))));
@@ -402,6 +403,27 @@ test('the sides have the names that are given, and state their load and their ma
     compareText(compare(base, moved, options)),
     /\n {2}machine +a cpu, .* \(baseline\)\n {2}machine +another cpu, .* \(candidate\)\n/,
   );
+});
+
+test('notes name what differs between the nodes and chains of the sides', () => {
+  const { blocks } = runOf(1);
+  /** @param {Record<'A' | 'B', object>} environments @param {Record<'A' | 'B', number>} intervalsMs */
+  const notesOf = (environments, intervalsMs) => {
+    const comparison = comparisonOf(EIGHT, (side) => ({
+      over: {
+        environment: { ...runOf(1).environment, ...environments[side] },
+        blocks: { ...blocks, count: 11, firstSeenAtMs: 0, lastSeenAtMs: 10 * intervalsMs[side], gapMaxMs: 0 },
+      },
+    }));
+    assert.ok(new Ajv2020({ strict: false }).validate(SCHEMA, JSON.parse(JSON.stringify(comparison))));
+    return compareResult(comparison).notes.filter((note) => note.startsWith('different: '));
+  };
+  assert.deepEqual(notesOf({ A: {}, B: {} }, { A: 1000, B: 1050 }), []);
+  assert.deepEqual(notesOf({ A: {}, B: { clientVersion: 'node/v2', blockGasLimit: 6e7 } }, { A: 2000, B: 1000 }), [
+    'different: the client is node/v1 in the baseline and node/v2 in the candidate',
+    'different: the block interval is 2,000 ms in the baseline and 1,000 ms in the candidate',
+    'different: the block gas limit is 30 Mgas in the baseline and 60 Mgas in the candidate',
+  ]);
 });
 
 test('loads in words: the workloads of a mix, a rate, a rate in gas, stages', () => {

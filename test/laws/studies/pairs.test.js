@@ -259,6 +259,8 @@ describe('runPairs(), until sure', () => {
       verdict.sentence,
       /^undecided after 1m30s: TPS changed by \S+ % \(95.5 % interval without bounds, 3 pairs\); at least 5 are needed: raise --time-limit, or lower --duration$/,
     );
+    const words = compareResult(comparedOf(both)).tables.flatMap(({ id, rows }) => (id === 'changes' ? rows : []));
+    equalBy(words.slice(0, 2), (row) => row.at(-1), ['at least 5 pairs needed', 'at least 5 pairs needed']);
     const later = made(folder, { args: ['--equivalent=0.1%', '--time-limit=3m'], from: 100 });
     const more = await later.result;
     assert.equal(more.base.length, 3 + 8);
