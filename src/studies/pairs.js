@@ -226,26 +226,31 @@ class Pairs {
     const durationMs = givenMs ?? MAX_FIRST_MS;
     // With stages, the first run goes through all of them.
     const args = stages === null ? [`--duration=${Math.min(MAX_FIRST_MS, durationMs)}ms`] : [];
+    const runs = [];
     for (const side of SIDES) {
-      const name = side.toUpperCase();
-      const label = `first run on ${name}`;
+      const label = `first run on ${side.toUpperCase()}`;
       const file = `first-${side}.json`;
       const wanted = { ...this.#wanted(side, 1, 1), file, label, args, isMeasured: false, tries: TRIES };
-      this.#warnOfWindow(name, this.#checked(wanted, yield wanted));
+      runs.push(this.#checked(wanted, yield wanted));
     }
+    this.#warnOfWindow(runs);
     const moreMs = stages === null ? Math.max(0, durationMs - MAX_FIRST_MS) : 0;
     return parts.clock.nowUs() - startedUs + 2000 * moreMs;
   }
 
-  /** The window of a pair will have as many blocks for its length as that of the first run. @param {string} name @param {RunFile} run */
-  #warnOfWindow(name, { window, ...run }) {
+  /** The windows of pairs will have as many blocks for their length as those of the first runs. @param {RunFile[]} runs of A and B */
+  #warnOfWindow(runs) {
     const { file, parts } = this.#study;
-    const durationMs = this.#load.durationMs ?? window.durationMs;
-    const count = Math.floor((run.blocks.count * durationMs) / window.durationMs);
-    const short = shortWindow({ ...run, window: { ...window, durationMs }, blocks: { ...run.blocks, count } });
-    if (short === null || file.warnings.length > 0) return;
-    file.warnings.push(`${name}: ${short.words}`);
-    parts.say(`warning: ${file.warnings[0]}`);
+    const shorts = runs.flatMap((run, i) => {
+      const { blocks, window } = run;
+      const count = Math.floor((blocks.count * (this.#load.durationMs ?? window.durationMs)) / window.durationMs);
+      const short = shortWindow({ ...run, blocks: { ...blocks, count } });
+      return short === null ? [] : [{ ...short, words: `${SIDES[i].toUpperCase()}: ${short.words}` }];
+    });
+    const [shortest] = shorts.sort((a, b) => a.blocks - b.blocks);
+    if (shortest === undefined) return;
+    file.warnings.push(shortest.words);
+    parts.say(`warning: ${shortest.words}`);
   }
 
   /** @param {Side} side @param {number} pair from 1 @param {number} all @returns {RunRequest} */

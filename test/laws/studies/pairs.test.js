@@ -84,13 +84,13 @@ describe('runPairs(), a fixed number', () => {
   it('warns once of too short windows, before the first pair', async (t) => {
     const run = (/** @type {number} */ number) => {
       const plain = runOf(number);
-      return { ...plain, blocks: { ...plain.blocks, count: 1 } };
+      return { ...plain, blocks: { ...plain.blocks, count: number === 1 ? 4 : 1 } };
     };
     const answer = (/** @type {number} */ number) => ({ run: run(number) });
-    // Windows of 2 s with a block, so that those of 4 s will have two.
+    // First windows of 2 s with 4 blocks of A and one of B, so that those of 4 s will have 8 and 2.
     const { result, lines } = fixed(temporaryFolder(t), { args: ['--repeat=3'], duration: '4s', answer });
     await result;
-    const at = lines.findIndex((line) => line.startsWith('warning: A: the window has 2 of the 10 blocks that'));
+    const at = lines.findIndex((line) => line.startsWith('warning: B: the window has 2 of the 10 blocks that'));
     assert.ok(at > 0 && at < lines.findIndex((line) => line.startsWith('pair 1 ')), lines.join('\n'));
     assert.equal(lines.filter((line) => line.startsWith('warning: ')).length, 1);
   });
