@@ -107,10 +107,11 @@ function doubtsOf(base, candidate) {
     const more = files.length > NAMED ? ` and ${files.length - NAMED} more` : '';
     return files.length === 0 ? [] : [`${words}: ${files.slice(0, NAMED).join(', ')}${more}`];
   };
-  const windows = entries.flatMap(({ run, file }) => {
+  const shorts = entries.flatMap(({ run, file }) => {
     const short = shortWindow(run);
     return short === null ? [] : [{ blocks: short.blocks, words: `${displayName(file)}: ${short.words}` }];
   });
+  const [shortest] = shorts.sort((a, b) => a.blocks - b.blocks);
   /** @param {RunFile} run */
   const isOld = ({ series }) => series === undefined;
   return [
@@ -121,10 +122,7 @@ function doubtsOf(base, candidate) {
     ...warn('the run ended early', ({ end }) => !['duration', 'iterations', 'running'].includes(end)),
     ...warn('the generator was the limit, not the node', ({ verdict }) => verdict?.name === 'generator-bound'),
     ...failures(base, candidate),
-    ...windows
-      .sort((a, b) => a.blocks - b.blocks)
-      .slice(0, 1)
-      .map(({ words }) => words),
+    ...(shortest ? [shortest.words] : []),
     .../** @type {const} */ (['stress', 'node', 'platform', 'cpu', 'cores']).flatMap((name) =>
       differenceWords(entries, name, ({ environment }) => String(environment[name] ?? 'not known')),
     ),
@@ -163,12 +161,11 @@ const SEED = 20_250_107;
  * @param {boolean} isPaired
  * @returns {Decision[]}
  */
-export function decide([primary, ...secondaries], isPaired) {
-  const figureOf = (/** @type {Sides} */ sides) => relabelled(sides, isPaired);
-  const first = figureOf(primary);
-  const isEnough = rejects(2 / (first.extremes.length + 1), ALPHA);
-  const tested = [...stepDownMaxT([first], ALPHA), ...stepDownMaxT(secondaries.map(figureOf), ALPHA)];
-  return [primary, ...secondaries].map((sides, i) => decision(sides, tested[i], isEnough));
+export function decide(metrics, isPaired) {
+  const [primary, ...secondaries] = metrics.map((sides) => relabelled(sides, isPaired));
+  const isEnough = rejects(2 / (primary.extremes.length + 1), ALPHA);
+  const tested = [...stepDownMaxT([primary], ALPHA), ...stepDownMaxT(secondaries, ALPHA)];
+  return metrics.map((sides, i) => decision(sides, tested[i], isEnough));
 }
 
 /** @param {Sides} sides */
@@ -247,7 +244,6 @@ function arrange(base, candidate, isLive) {
     base: isLive ? [...base] : byStart(base),
     candidate: isLive ? [...candidate] : byStart(candidate),
     words: `the runs, by when they began, ${isPaired ? 'are' : 'are not'} neighbours of one of each side (${shown})`,
-    warnings: isApart ? [APART] : [],
   };
 }
 
@@ -297,8 +293,7 @@ export function compare(baseRuns, candidateRuns, options) {
     throw new InputError('there is nothing to compare: give at least one run on each side');
   const all = [...given.base, ...given.candidate];
   const differences = checkComparable(all, options);
-  const arranged = arrange(given.base, given.candidate, options.pairs ?? false);
-  const { isPaired, base, candidate, words, warnings } = arranged;
+  const { isPaired, isApart, base, candidate, words } = arrange(given.base, given.candidate, options.pairs ?? false);
   const compared = compareMetrics(base, candidate, { primary, more, failIf, isPaired, sequential });
   const { metrics, raw, deciding } = compared;
   const needed = runsNeeded(isPaired);
@@ -311,7 +306,10 @@ export function compare(baseRuns, candidateRuns, options) {
     minimum: needed,
     secondaries: metrics.length - 1 + raw.length,
     words: methodWords(isPaired, words, needed),
-    ...(sequential === undefined ? {} : sequentialMethod(deciding)),
+    ...(sequential && {
+      ...{ name: 'sequential', test: 'betting on the signs of log ratios', alpha: MAX_FALSE_ALARMS },
+      ...{ minimum: fewestPairs(decidingAlpha(deciding)), words: SEQUENTIAL_WORDS },
+    }),
   };
   const comparison = {
     schema: schemaOf('compare'),
@@ -330,25 +328,13 @@ export function compare(baseRuns, candidateRuns, options) {
     ...(failures.length === 0 ? {} : { failures: failures.map(withSide), leftOut: leftOutOf(failures) }),
     warnings: [
       // In random order one side may run first in all pairs, by chance.
-      ...(sequential === undefined ? warnings : []),
+      ...(isApart && sequential === undefined ? [APART] : []),
       ...compared.warnings,
       ...doubtsOf(base, candidate),
     ],
-    ...(sequential === undefined ? {} : { sequential }),
+    ...(sequential && { sequential }),
   };
-  const { isApart } = arranged;
   return { ...comparison, verdict: verdictOf(comparison, { deciding, isApart }) };
-}
-
-/** @param {number} deciding */
-function sequentialMethod(deciding) {
-  return {
-    name: 'sequential',
-    test: 'betting on the signs of log ratios',
-    alpha: MAX_FALSE_ALARMS,
-    minimum: fewestPairs(decidingAlpha(deciding)),
-    words: SEQUENTIAL_WORDS,
-  };
 }
 
 /** A side that crashes does not pass. @param {Comparison} comparison */

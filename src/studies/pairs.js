@@ -135,8 +135,8 @@ class Pairs {
     if (!config.untilSure) return pairs;
     const end = /** @type {Sequential['end']} */ (file.end);
     const { equivalent } = config;
-    const precision = config.precision === null ? {} : { precision: config.precision };
-    return { ...pairs, sequential: { end, seed: file.seed, equivalent, ...precision, timeLimitMs: this.#limitMs } };
+    const precision = config.precision ?? undefined;
+    return { ...pairs, sequential: { end, seed: file.seed, equivalent, precision, timeLimitMs: this.#limitMs } };
   }
 
   /** @returns {AsyncGenerator<RunRequest, string, Made>} */
