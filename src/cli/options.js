@@ -478,6 +478,8 @@ const TABLE = {
     { name: 'dir', argument: 'FOLDER', parse: parse.fileName, commands: STUDIES,
       file: 'folder', defaultText: 'the name of the command; find for a search',
       help: 'folder for run files and results; an interrupted sweep continues there' },
+    { name: 'fresh', isFlag: true, commands: ['find', 'sweep'],
+      help: 'do not resume: make all runs of the study in --dir anew' },
     { name: 'with', key: 'candidates', isList: true, isRest: true, separator: '\n', argument: 'FILE...', parse: parse.pathName, commands: COMPARE,
       help: 'run files of the candidate' },
     { name: 'label-a', argument: 'NAME', commands: COMPARE,

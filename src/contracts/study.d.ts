@@ -25,6 +25,8 @@ export type StudyConfig = StudyOptions & {
   build: string | null;
   start: string | null;
   dir: string | null;
+  /** what the folder has of an earlier study is not used */
+  fresh: boolean;
   find: string | null;
   until: Threshold[];
   candidates: readonly string[];
@@ -297,6 +299,8 @@ export type Find = {
   /** of stress find: the given range with its unit; empty without one */
   range?: string;
   until: readonly string[];
+  /** highest value that held, without a failure at or below it that runs at or above that failure do not outweigh */
+  held?: number | null;
   estimate: number | null;
   low: number | null;
   high: number | null;
@@ -304,8 +308,10 @@ export type Find = {
   /** whether the rate had to be held as well */
   rateHeld?: boolean;
   sharp: boolean;
-  /** why the search ended before its answer was sharp */
-  stopped?: 'time' | 'fees' | 'latency' | null;
+  /** whether it has an answer whose interval is narrow enough */
+  done?: boolean;
+  /** why the search ended before its answer was sharp; limit: each higher rate met a limit on our side */
+  stopped?: 'time' | 'fees' | 'latency' | 'limit' | null;
   /** what was the limit on our side, so that there is no answer */
   limit?: string | null;
   words: string;
@@ -325,4 +331,9 @@ export type Trial = {
   othersShare?: number | null;
   /** what limited a failed run; isOurs: it was on our side, and the node may do more */
   limit?: { words: string; isOurs: boolean } | null;
+  /** why it was made again: it does not count */
+  again?: string | null;
+  /** operations in flight that its wallets allowed, and operations that it dropped */
+  inFlight?: number;
+  dropped?: number;
 };

@@ -19,11 +19,10 @@ import { median } from './statistics.js';
 const MOST_IN_FLIGHT = 16;
 const MOST_WALLETS = 10_000;
 
-/**
- * Operations in flight that a rate needs, as a multiple of rate x median latency. Operations that wait for the next block
- * take between nothing and a block interval: just before a block twice the mean are in flight. The rest is a reserve.
- */
-const RESERVE = 2.5;
+/** The pilot run is made again with so many times the operations in flight, while its operations wait only for the next block. */
+const PILOT_STEP = 4;
+/** Of the block interval: a higher median latency means that operations wait for more than the next block. */
+const ONE_BLOCK = 1.25;
 
 /** The first run measures how fast blocks come. */
 const FIRST_RUN_MS = 6000;
@@ -41,9 +40,9 @@ const BLOCKS_PER_SEARCH = 240;
 const SHORTEST_SEARCH_MS = 180_000;
 export const SEARCH_TIME = `${SHORTEST_SEARCH_MS / 60_000} minutes, or ${BLOCKS_PER_SEARCH} blocks if they take longer`;
 
-/** @param {number} perSecond @param {number} latencyUs median @returns {number} operations in flight that this rate needs */
-export function neededInFlight(perSecond, latencyUs) {
-  return Math.ceil((RESERVE * perSecond * latencyUs) / 1e6);
+/** Operations of a block interval begin before the block that takes the ones before them is read. @param {number} perSecond @param {{blockMs: number, p99Us: number}} latency @returns {number} operations in flight that this rate needs just before a block */
+export function neededInFlight(perSecond, { blockMs, p99Us }) {
+  return Math.ceil(perSecond * (blockMs / 1e3 + p99Us / 1e6));
 }
 
 export class Capacity {
@@ -91,6 +90,16 @@ export class Capacity {
   /** The median, because a node that stalls in one run should not make all later ones longer. */
   get #intervalMs() {
     return this.#intervalsMs.length === 0 ? null : median(this.#intervalsMs);
+  }
+
+  /** 0: not known, or plain calls. */
+  get blockMs() {
+    return this.#intervalMs ?? 0;
+  }
+
+  /** Operations in flight of the next run, in all wallets. */
+  get inFlight() {
+    return this.#wallets * (this.#isOfCalls ? 1 : this.#inFlight);
   }
 
   /**
@@ -164,6 +173,29 @@ export class Capacity {
   }
 
   /**
+   * After a pilot run whose operations waited only for the next block: the node takes more at once.
+   * @param {RunFile} run
+   * @returns {boolean} whether the pilot run is made again with more operations in flight
+   */
+  widenPilot({ latency, verdict }) {
+    const { p50Us } = latency.total;
+    const isWaiting = p50Us !== null && p50Us / 1000 <= ONE_BLOCK * this.blockMs;
+    const inFlight = PILOT_STEP * this.#inFlight;
+    if (!isWaiting || !this.#raisesInFlight || inFlight > this.#mostInFlight || verdict?.name === 'generator-bound')
+      return false;
+    this.#before ??= [this.#wallets, this.#inFlight];
+    this.#inFlight = inFlight;
+    return true;
+  }
+
+  /** After a run that met the node's limit of transactions of one sender. @returns {boolean} whether later runs have half as many in flight per wallet */
+  spread() {
+    if (!this.#raisesInFlight || this.#inFlight <= this.#first.inFlight) return false;
+    this.#mostInFlight = Math.floor(this.#inFlight / 2);
+    return true;
+  }
+
+  /**
    * As many operations at once as a rate needs, as far as the user's options and the keys allow. More in flight cost
    * nothing, so they come first; each wallet must be funded and set up. A lower rate gets fewer: the backlog of a node that
    * cannot take it is as long as there are operations in flight.
@@ -174,7 +206,7 @@ export class Capacity {
     if (needed === null) return null;
     const before = /** @type {[number, number]} */ ([this.#wallets, this.#inFlight]);
     const { threads, inFlight } = this.#first;
-    const most = this.#config.study.options['in-flight'] === undefined && !this.#isOfCalls ? this.#mostInFlight : 0;
+    const most = this.#raisesInFlight ? this.#mostInFlight : 0;
     this.#inFlight = Math.max(inFlight, Math.min(most, Math.ceil(needed / threads)));
     if (this.#config.study.options.threads === undefined)
       this.#wallets = Math.max(threads, Math.min(this.#mostWallets, Math.ceil(needed / this.#inFlight)));
@@ -187,6 +219,20 @@ export class Capacity {
     ];
     if (this.#wallets > before[0] || this.#inFlight > before[1]) this.#before ??= before;
     return changes.length === 0 ? null : changes.join(', ');
+  }
+
+  /** @returns {string | null} what was changed so that twice as many are in flight; null: options or keys do not allow it */
+  double() {
+    const earlier = /** @type {const} */ ([this.#wallets, this.#inFlight, this.#before]);
+    const wanted = 2 * this.inFlight;
+    const words = this.fit(wanted);
+    if (this.inFlight >= wanted) return words;
+    [this.#wallets, this.#inFlight, this.#before] = earlier;
+    return null;
+  }
+
+  get #raisesInFlight() {
+    return this.#config.study.options['in-flight'] === undefined && !this.#isOfCalls;
   }
 
   get #isOfCalls() {

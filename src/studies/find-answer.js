@@ -1,5 +1,6 @@
 import { isLoopback } from '../chain/networks.js';
 import { count, counted, threeDigits } from '../text.js';
+import { failedOf, heldOf, highestHeld, oursOf, repeatedBounds, votesOn } from './evidence.js';
 import { CONFIDENCE } from './threshold-estimate.js';
 
 /**
@@ -11,8 +12,9 @@ import { CONFIDENCE } from './threshold-estimate.js';
  *
  * @typedef {object} Failure a run that failed
  * @property {RunFile} run
- * @property {boolean | null} isShort it dropped operations, and had fewer in flight than its rate needs; null: the search is
- *   for another option than the rate
+ * @property {boolean | null} isShort it dropped operations, and was not made with twice as many in flight; null: the search
+ *   is for another option than the rate
+ * @property {boolean} isRate the search is for a rate: of other options each failure counts
  * @property {number | null} othersShare of the CPU time of this machine that other programs used before it
  *
  * @typedef {object} Limit
@@ -25,6 +27,14 @@ import { CONFIDENCE } from './threshold-estimate.js';
 const OTHERS = 0.5;
 /** Share of the blocks. */
 const FULL = 0.5;
+/** Share of the wallets whose transactions were refused because of their number. */
+const REFUSED = 0.25;
+export const SENDER_LIMIT = "the node's limit of transactions of one sender was the limit";
+
+/** An interval whose ends differ by a larger factor is no answer. */
+const WIDEST = 1.5;
+/** By this share the limit may be lower than a rate that held in two runs: with less, intervals missed it too often in simulations. */
+const SPREAD = 0.03;
 
 /** @param {string} name @param {string} words @param {string} [advice] @returns {Limit} */
 function ofVerdict(name, words, advice) {
@@ -36,6 +46,13 @@ const LIMITS = Object.freeze([
   {
     words: 'blocks are full',
     is: ({ run: { blocks } }) => blocks.count > 0 && (blocks.full ?? 0) >= FULL * blocks.count,
+  },
+  {
+    words: SENDER_LIMIT,
+    advice: 'give more wallets (-t) and a lower --in-flight',
+    is: ({ run: { config, generator } }) =>
+      Number(config.inFlight ?? 1) > 1 &&
+      (generator.refusals?.sender_limit?.count ?? 0) >= REFUSED * Number(config.threads),
   },
   {
     words: 'the number of wallets was the limit',
@@ -68,7 +85,7 @@ function isLocal({ environment: { embeddedChain, endpoint } }) {
 /** @param {Failure} failure @returns {Trial['limit']} null: not known */
 export function limitOf(failure) {
   const found = LIMITS.find(({ is }) => is(failure));
-  return found === undefined ? null : { words: found.words, isOurs: found.advice !== undefined };
+  return found === undefined ? null : { words: found.words, isOurs: failure.isRate && found.advice !== undefined };
 }
 
 /** Three digits, as rates are known no better; other options are whole numbers. @param {Pick<Searched, 'name'>} searched @param {number} value */
@@ -91,69 +108,60 @@ export function valueText({ name }, value) {
 
 /**
  * @param {Tried} tried
- * @returns {Pick<Find, 'estimate' | 'low' | 'high' | 'sharp' | 'limit' | 'words' | 'reasons'>}
+ * @returns {Pick<Find, 'held' | 'estimate' | 'low' | 'high' | 'sharp' | 'done' | 'limit' | 'words' | 'reasons'>}
  */
 export function answerOf(tried) {
-  const { trials, end, scale, heldShare } = tried;
-  const isEach = [true, false].every((holds) => trials.some((trial) => trial.holds === holds));
-  const isAnswer = end !== 'at least' && end !== 'below' && trials.length > 0 && (end !== null || isEach);
-  const figures = withinTried(tried.figures, trials, heldShare);
+  const { trials, end, scale, stopped } = tried;
+  const isEach = heldOf(trials).length > 0 && failedOf(trials).length > 0;
+  const isAnswer = end !== 'at least' && end !== 'below' && stopped !== 'limit' && (end !== null || isEach);
+  const interval = intervalOf(tried);
   // Where the load does not matter, neither does what limits it.
-  const limit = tried.stopped === 'latency' ? null : ourLimit(tried, isAnswer ? figures : null);
-  const shown = limit !== null || !isAnswer ? null : figures;
+  const limit = isAnswer || stopped === 'latency' ? null : ourLimit(tried);
+  const shown = limit === null && isAnswer ? interval : null;
+  const isNarrow = shown !== null && (end === 'sharp' || shown.high <= WIDEST * shown.low);
+  const isDone = limit === null && (isNarrow || end === 'at least' || end === 'below');
   return {
+    held: highestHeld(trials),
     estimate: shown?.estimate ?? null,
     low: shown?.low ?? (limit === null && end === 'at least' ? scale.highest : null),
     high: shown?.high ?? (limit === null && end === 'below' ? scale.lowest : null),
     sharp: limit === null && end === 'sharp',
+    done: isDone,
     limit,
-    words: limit === null ? headline(tried, shown) : notFound(tried, limit),
-    reasons: reasonsOf(tried, isAnswer ? figures.estimate : null, limit),
+    words: limit === null ? headline(tried, shown, isDone) : notFound(tried, limit),
+    reasons: reasonsOf(tried, shown, { limit, isDone }),
   };
 }
 
 /**
- * The distribution has a long tail, because a run may fail by chance. The interval ends at rates that were tried.
- * @param {Figures} figures
- * @param {readonly Trial[]} trials
- * @param {number} heldShare
+ * The distribution has a long tail, because a run may fail by chance: the interval ends at rates that were run. It never
+ * contradicts what repeated runs say, nor the highest rate that held.
+ * @param {Tried} tried
  * @returns {Figures}
  */
-function withinTried({ estimate, low, high }, trials, heldShare) {
-  const lowest = heldOf(trials).find(({ value }) => value <= estimate)?.value ?? 0;
-  const highest = failedOf(trials).findLast(({ value }) => value >= estimate)?.value ?? Infinity;
+function intervalOf({ searched, figures, trials, heldShare }) {
+  const repeated = repeatedBounds(trials);
+  const named = highestHeld(trials) ?? 0;
+  const lowest = heldOf(trials).find(({ value }) => value <= figures.estimate)?.value ?? 0;
+  const highest = failedOf(trials).findLast(({ value }) => value >= figures.estimate)?.value ?? Infinity;
   // A run may hold although the node did a little less than its rate.
-  return { estimate, low: Math.max(low, lowest) * heldShare, high: Math.min(high, highest) };
-}
-
-/**
- * What on our side was the limit of more than half of the failed runs inside the interval and of the first one above it.
- * One run alone may have met a busy machine by chance.
- * @param {Tried} tried
- * @param {Figures | null} figures null: no run held
- * @returns {string | null}
- */
-function ourLimit({ searched, trials }, figures) {
-  if (searched.name !== 'rate') return null;
-  const failed = failedOf(trials);
-  const above = figures === null ? failed.at(-1) : failed.find(({ value }) => value > figures.high);
-  const near = failed.filter(
-    ({ value }) => value <= (above?.value ?? Infinity) && (figures === null || value >= figures.low),
+  const low = Math.max(
+    Math.max(Math.min(figures.low, repeated.high), lowest) * heldShare,
+    repeated.low * (heldShare - SPREAD),
   );
-  const ours = near.flatMap(({ limit }) => (limit?.isOurs ? [limit.words] : []));
-  if (2 * ours.length <= near.length) return null;
+  const high = Math.max(Math.min(figures.high, highest), repeated.low, named);
+  return {
+    low: searched.name === 'rate' ? low : Math.floor(low),
+    estimate: Math.min(high, Math.max(figures.estimate, low, named)),
+    high,
+  };
+}
+
+/** What most runs above the highest that held met on our side. @param {Tried} tried @returns {string | null} */
+function ourLimit({ trials }) {
+  const ours = oursOf(trials).flatMap(({ limit }) => (limit == null ? [] : [limit.words]));
   const times = (/** @type {string} */ words) => ours.filter((one) => one === words).length;
-  return ours.reduce((most, words) => (times(words) > times(most) ? words : most));
-}
-
-/** @param {readonly Trial[]} trials @returns {Trial[]} ascending */
-function failedOf(trials) {
-  return trials.filter(({ holds }) => !holds).sort((a, b) => a.value - b.value);
-}
-
-/** @param {readonly Trial[]} trials @returns {Trial[]} ascending */
-function heldOf(trials) {
-  return trials.filter(({ holds }) => holds).sort((a, b) => a.value - b.value);
+  return ours.length === 0 ? null : ours.reduce((most, words) => (times(words) > times(most) ? words : most));
 }
 
 /** What held comes first: it answers the question, if less is enough. @param {Tried} tried @param {string} limit */
@@ -173,23 +181,37 @@ function unitOf({ short }) {
   return short === '/s' ? ' op/s' : short;
 }
 
-/** At most 25 words. @param {Tried} tried @param {Figures | null} figures null: no answer */
-function headline({ searched, trials, end, scale }, figures) {
+/** At most 25 words. @param {Tried} tried @param {Figures | null} figures null: no answer @param {boolean} isDone */
+function headline({ searched, trials, end, scale }, figures, isDone) {
   const text = (/** @type {number} */ value) => `${valueText(searched, value)}${unitOf(searched)}`;
   const [held, failed] = [heldOf(trials), failedOf(trials)];
+  const so = isDone ? '' : 'Not done: ';
   if (trials.length === 0) return 'not known yet: no run was made';
   if (figures !== null) {
     const [low, high] = [figures.low, figures.high].map((value) => valueText(searched, value));
     const { limit = null, failed: [why] = [] } = nearestOf(trials, figures.estimate).failed ?? {};
-    // A limit on our side that one run met says nothing about the answer.
-    const words = limit !== null && !limit.isOurs ? `Limit: ${limit.words}` : why && `Above it ${why}`;
-    const interval = `${Math.round(100 * CONFIDENCE)} % interval ${low} to ${high}`;
-    return `Holds ${text(figures.estimate)} (${interval}).${words === undefined ? '' : ` ${words}.`}`;
+    const words = limit !== null ? ` Limit: ${limit.words}.` : why ? ` Above it ${why}.` : '';
+    const interval = `(${Math.round(100 * CONFIDENCE)} % interval ${low} to ${high})`;
+    return `${so}${capital(`${heldText(trials, text, figures.estimate)} ${interval}`, so)}.${words}`;
   }
   if (end === 'at least') return `Holds at least ${text(scale.highest)}, the end of the range.`;
   if (end === 'below') return `Holds less than ${text(scale.lowest)}, the start of the range.`;
+  if (held.length === 0 && failed.length === 0) return `${so}no run counts yet.`;
   if (held.length === 0) return `No run held. At ${text(failed[0].value)}, the lowest tried, ${failed[0].failed[0]}.`;
-  return `Holds at least ${text(held[held.length - 1].value)}: no run failed.`;
+  return `${so}${capital(`holds at least ${text(held[held.length - 1].value)}; no run above it failed`, so)}.`;
+}
+
+/** @param {string} text @param {string} before what stands before it */
+function capital(text, before) {
+  return before === '' ? text.replace(/^./, (letter) => letter.toUpperCase()) : text;
+}
+
+/** What was run comes first, then what is estimated of it. @param {readonly Trial[]} trials @param {(value: number) => string} text @param {number} estimate */
+function heldText(trials, text, estimate) {
+  const named = highestHeld(trials);
+  if (named === null) return `no rate held for certain; the highest is estimated at ${text(estimate)}`;
+  if (text(named) === text(estimate)) return `holds ${text(named)}`;
+  return `holds ${text(named)}; the highest is estimated at ${text(estimate)}`;
 }
 
 /**
@@ -202,7 +224,7 @@ function nearestOf(trials, estimate) {
   const [held, failed] = [heldOf(trials), failedOf(trials)];
   return {
     held: held.findLast(({ value }) => estimate === null || value <= estimate) ?? held[0],
-    failed: failed.find(({ value }) => estimate === null || value > estimate) ?? failed.at(-1),
+    failed: failed.find(({ value }) => estimate === null || value > estimate) ?? failed.at(-1) ?? oursOf(trials)[0],
   };
 }
 
@@ -211,26 +233,47 @@ const STOPPED = Object.freeze({
   time: 'the time limit was reached: run the same command again to resume',
   fees: 'the limit of fees (--max-spend) was reached',
   latency: 'less load hardly lowered the latency: lower values were not tried',
+  limit: 'each higher rate met a limit that is not that of the node',
 });
 
-/** @param {Tried} tried @param {number | null} estimate @param {string | null} limit @returns {string[]} */
-function reasonsOf({ searched, trials, conditions, end, stopped }, estimate, limit) {
-  const { held, failed } = nearestOf(trials, estimate);
+/** Failures below a rate that held which are listed. */
+const LISTED = 3;
+
+/** @param {Tried} tried @param {Figures | null} figures @param {{limit: string | null, isDone: boolean}} result @returns {string[]} */
+function reasonsOf({ searched, trials, conditions, end, stopped }, figures, { limit, isDone }) {
+  const { held, failed } = nearestOf(trials, figures?.estimate ?? null);
   const at = (/** @type {Trial} */ { value }) => `${valueText(searched, value)}${searched.short}`;
-  const runs = heldOf(trials).length;
+  const counts = trials.filter((trial) => trial.holds && !trial.again).length;
   const advice = LIMITS.find(({ words }) => words === limit)?.advice;
+  const below = failedOf(trials).filter(({ value }) => value < (heldOf(trials).at(-1)?.value ?? 0));
   return [
     ...(advice === undefined ? [] : [`to find it: ${advice}`]),
+    ...(isDone || figures === null
+      ? []
+      : [`not done: the ends of the interval differ by more than a factor of ${WIDEST}; give a longer --time-limit`]),
     ...(held === undefined ? [] : [`nearest run that held, at ${at(held)}`]),
     ...(failed === undefined ? [] : [`nearest run that failed, at ${at(failed)}: ${failureText(failed)}`]),
+    ...below
+      .filter((trial) => trial !== failed)
+      .slice(-LISTED)
+      .map(
+        (trial) =>
+          `a run below one that held failed, at ${at(trial)}: ${failureText(trial)}; ${votesText(trials, trial)}`,
+      ),
     ...(end === 'noise' || end === 'trials'
-      ? ['runs near the answer hold and fail by turns: more runs add little']
+      ? ['some runs near the answer hold and some fail: more runs will not narrow the interval']
       : []),
     ...(stopped == null ? [] : [STOPPED[stopped]]),
     ...(trials.length === 0
       ? []
-      : [`${counted(trials.length, 'run')}, ${runs} held, with ${conditions.join(' and ')}`]),
+      : [`${counted(trials.length, 'run')}, ${counts} held, with ${conditions.join(' and ')}`]),
   ];
+}
+
+/** @param {readonly Trial[]} trials @param {Trial} trial that failed */
+function votesText(trials, { value }) {
+  const { held, failed } = votesOn(trials, value);
+  return `${held > failed ? 'outweighed' : 'not outweighed'}: at this rate or above ${held} held, at it or below ${failed} failed`;
 }
 
 /** A run that almost held its rate is rate-bound, and behind a slow node any number of wallets is too small. @type {readonly string[]} */

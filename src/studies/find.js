@@ -6,8 +6,9 @@ import { checkThresholds, parseThreshold } from '../stats/thresholds.js';
 import { waitedShareOf } from '../stats/verdict-facts.js';
 import { counted, percent, timeText } from '../text.js';
 import { Capacity, SEARCH_TIME, neededInFlight } from './capacity.js';
+import { heldOf, isEvidence, nextRate } from './evidence.js';
 import { failure } from './experiment.js';
-import { answerOf, limitOf, valueText } from './find-answer.js';
+import { SENDER_LIMIT, answerOf, limitOf, valueText } from './find-answer.js';
 import { argsOf, cellName, fileOf, planCells } from './plan.js';
 import { environmentOf } from './run-files.js';
 import { median } from './statistics.js';
@@ -55,10 +56,20 @@ export function judgeTrial(search, run) {
   for (const result of checkThresholds(conditionsOf(search), run)) {
     const { figure, operator, expression, passed } = result;
     const measured = `${figure} ${measuredText(result)}`;
+    const parts = figure === 'held' ? heldParts(run, Number(result.value)) : '';
     if (passed) judged.figures.push(measured);
-    else judged.failed.push(`${measured} is not ${operator} ${expression.split(/[<>=!]+\s*/)[1]}`);
+    else judged.failed.push(`${measured} is not ${operator} ${expression.split(/[<>=!]+\s*/)[1]}${parts}`);
   }
   return { ...judged, holds: judged.failed.length === 0 };
+}
+
+/** What makes it less than 100 %: operations that were not started, and a latency that grew. @param {RunFile} run @param {number} heldPercent */
+function heldParts({ rates: { askedPerSecond, achievedPerSecond } }, heldPercent) {
+  if (!askedPerSecond || achievedPerSecond === null) return '';
+  const share = achievedPerSecond / askedPerSecond;
+  const growth = 1 - heldPercent / (100 * share);
+  const grown = growth > 0.0005 ? `, ${percent(growth)} less because the latency grew` : '';
+  return ` (${percent(share)} achieved${grown})`;
 }
 
 /** At this share of a value or less, the load of a run is clearly lower. */
@@ -150,9 +161,6 @@ function startText(study, url) {
   return `search for the highest rate with ${conditions.join(', ')} at ${where}, for ${time}; Ctrl-C ends it, and the same command resumes it`;
 }
 
-/** Share of the operations that may be dropped before the number in flight counts as the limit. */
-const DROPPED = 0.01;
-
 /**
  * A run that achieved at least this share of its rate and failed proves little if the load waited for a CPU for this share of
  * the time, and the node was not found to be the limit.
@@ -161,6 +169,17 @@ const NEARLY = 0.75;
 const DISTURBED = 0.1;
 /** And for so many times the share of runs that held: a node on the same machine always takes some. */
 const MORE = 1.5;
+
+/** Runs of few blocks tell little; the answer says so by its width. */
+const MOST_CHANCE = 0.1;
+
+/** A run that dropped operations is made again with so many times the operations in flight. */
+const TWICE = 2;
+
+/** @param {RunFile} run @returns {number} operations in flight that its wallets allow */
+function inFlightOf({ config }) {
+  return Number(config.threads) * Number(config.inFlight ?? 1);
+}
 
 class Search {
   #study;
@@ -178,14 +197,18 @@ class Search {
   #earlier;
   /** Throughput of the fastest run. */
   #mostPerSecond = 0;
-  /** Runs by rate, with their median latency. @type {Array<{value: number, holds: boolean, latencyUs: number}>} */
+  /** Runs by rate, with the 99th percentile of their latency. @type {Array<{value: number, holds: boolean, p99Us: number}>} */
   #latencies = [];
   /** The failed run with the lowest value. @type {{value: number, run: RunFile} | null} */
   #lowest = null;
   /** Shares of the time for which the load of runs that held waited for a CPU. @type {number[]} */
   #waitedShares = [];
-  /** Runs of the current trial that do not count. */
-  #repeats = 0;
+  /** Growth of the latency of runs that held which the positions of their blocks may explain: the figure held leaves it out. */
+  #chanceShare = 0;
+  /** The value of a run that is made again. @type {number | null} */
+  #again = null;
+  /** So many times the operations in flight that a rate seems to need: with fewer, one was dropped that held with these. */
+  #reserve = 1;
   /** Operations per unit of the value. @type {number | null} */
   #operations;
 
@@ -206,12 +229,8 @@ class Search {
 
   /** A condition that holds for no value counts as a failed threshold, and so does a search without an answer. */
   get exitCodes() {
-    const { parts } = this.#study;
-    const { limit = null, trials } = this.#find;
-    const isOver = !parts.stop.drain.aborted;
-    const isWithoutAnswer =
-      limit !== null || this.#stopped === 'latency' || (this.#capacity !== null && !trials.some(({ holds }) => holds));
-    return this.#end === 'below' || (isOver && isWithoutAnswer) ? [EXIT.thresholdFailed] : [];
+    const isOver = !this.#study.parts.stop.drain.aborted;
+    return this.#end === 'below' || (isOver && this.#find.done === false) ? [EXIT.thresholdFailed] : [];
   }
 
   /** @returns {AsyncGenerator<RunRequest, SweepFile['end'], Made>} */
@@ -227,34 +246,58 @@ class Search {
     this.#conclude(estimate);
     while (this.#end === null && this.#stopped === null) {
       const over = this.#study.budget.isSpent ? 'fees' : (this.#capacity?.isOver ?? null);
-      this.#stopped = over ?? (yield* this.#try(estimate.next(), estimate));
+      const value = over === null ? this.#next(estimate, guess) : null;
+      this.#stopped = over ?? (value === null ? 'limit' : yield* this.#try(value, estimate));
       this.#conclude(estimate);
     }
     return 'complete';
   }
 
-  /** The throughput without a rate is the start of the search. @param {boolean} isStart @returns {AsyncGenerator<RunRequest, number, Made>} */
+  /** @param {ThresholdEstimate} estimate @param {number | null} guess @returns {number | null} null: a limit on our side leaves nothing to try */
+  #next(estimate, guess) {
+    if (this.#again !== null) return this.#again;
+    const wanted = estimate.next();
+    if (this.#searched.name !== 'rate') return wanted;
+    return nextRate(wanted, this.#find.trials, { lowest: this.#scale.lowest, guess });
+  }
+
+  /**
+   * The throughput without a rate is the start of the search. It is measured again with more operations in flight while
+   * they wait only for the next block: the way up in steps of LARGEST_STEP would take most of the time.
+   * @param {boolean} isStart
+   * @returns {AsyncGenerator<RunRequest, number, Made>}
+   */
   async *#pilot(isStart) {
-    const { made } = yield* this.#measure({}, PILOT, {
-      name: 'without a rate',
-      label: 'a pilot run without a rate',
-    });
-    const { run, isKept } = made;
-    const perSecond = run?.rates.verifiedPerSecond ?? 0;
-    const text = `${valueText({ name: 'rate' }, perSecond)}/s`.padEnd(18);
-    if (!isKept)
-      this.#study.parts.say(
-        `${text} without a rate, ${counted(run?.config.threads ?? null, 'wallet')}${isStart ? ': the search starts there' : ''}`,
-      );
-    if (run !== null) this.#learn(run, 0, false);
-    return Math.max(this.#scale.lowest, perSecond);
+    let most = 0;
+    for (;;) {
+      const { made, file } = yield* this.#measure({}, PILOT, {
+        name: 'without a rate',
+        label: 'a pilot run without a rate',
+      });
+      const { run, isKept } = made;
+      if (run === null) return Math.max(this.#scale.lowest, most);
+      const perSecond = run.rates.verifiedPerSecond ?? 0;
+      most = Math.max(most, perSecond);
+      this.#learn(run, 0, false);
+      addRun(this.#cellOf(null), made, file);
+      const isLast = !isStart || this.#capacity?.widenPilot(run) !== true;
+      const text = `${valueText({ name: 'rate' }, perSecond)}/s`.padEnd(18);
+      const with_ = counted(inFlightOf(run), 'operation');
+      if (!isKept)
+        this.#study.parts.say(
+          `${text} without a rate, ${with_} in flight${isStart && isLast ? `: the search starts at ${valueText({ name: 'rate' }, most)}/s` : ''}`,
+        );
+      if (isLast) return Math.max(this.#scale.lowest, most);
+    }
   }
 
   /** @param {RunFile} run @param {number} value @param {boolean} holds */
-  #learn({ latency, rates }, value, holds) {
-    const { p50Us } = latency.total;
+  #learn({ latency, rates, blocks }, value, holds) {
+    const { p99Us } = latency.total;
     this.#mostPerSecond = Math.max(this.#mostPerSecond, rates.verifiedPerSecond ?? 0);
-    if (p50Us !== null) this.#latencies.push({ value, holds, latencyUs: p50Us });
+    if (p99Us !== null) this.#latencies.push({ value, holds, p99Us });
+    if (holds && blocks.count > 0)
+      this.#chanceShare = Math.max(this.#chanceShare, Math.min(MOST_CHANCE, 1 / blocks.count ** 2));
     if (rates.askedPerSecond !== null && value > 0) this.#operations ??= rates.askedPerSecond / value;
   }
 
@@ -269,17 +312,31 @@ class Search {
     const distance = (/** @type {{value: number}} */ one) => Math.abs(Math.log(one.value / value));
     const [nearest] = held.sort((a, b) => distance(a) - distance(b));
     const [lowest] = this.#latencies.toSorted((a, b) => a.value - b.value);
-    const { latencyUs = null } = nearest ?? lowest ?? {};
-    if (latencyUs === null || this.#operations === null || this.#searched.name !== 'rate') return null;
-    return neededInFlight(value * this.#operations, latencyUs);
+    const { p99Us = null } = nearest ?? lowest ?? {};
+    if (p99Us === null || this.#operations === null || this.#searched.name !== 'rate') return null;
+    const perSecond = this.#reserve * value * this.#operations;
+    return neededInFlight(perSecond, { blockMs: this.#capacity?.blockMs ?? 0, p99Us });
   }
 
-  /** @param {RunFile} run @param {number} value @returns {boolean | null} whether it dropped operations for lack of idle wallets, and not because the node was slow */
-  #isShort({ window: { counts }, config }, value) {
+  /**
+   * Whether a run dropped operations for lack of idle wallets. Only what is dropped with twice the operations in flight as
+   * well is dropped because the node is slow. Without stress find the number of wallets is that of the user.
+   * @param {RunFile} run
+   * @param {number} value
+   * @returns {boolean | null} null: the search is for another option than the rate
+   */
+  #isShort(run, value) {
     const needed = this.#needed(value);
     if (needed === null) return null;
-    const isDropping = counts.dropped > DROPPED * counts.scheduled;
-    return isDropping && needed > Number(config.threads) * Number(config.inFlight ?? 1);
+    if (run.window.counts.dropped === 0) return false;
+    const inFlight = inFlightOf(run);
+    return this.#capacity === null ? needed > inFlight : this.#fewest(value) * TWICE > inFlight;
+  }
+
+  /** @param {number} value @returns {number} the fewest operations in flight with which a run at this value failed and dropped some */
+  #fewest(value) {
+    const dropping = this.#find.trials.filter((trial) => trial.value === value && !trial.holds && trial.dropped);
+    return Math.min(...dropping.map(({ inFlight }) => inFlight ?? Infinity));
   }
 
   /** @param {number} value @param {ThresholdEstimate} estimate @returns {AsyncGenerator<RunRequest, Find['stopped'], Made>} why the search cannot go on */
@@ -290,10 +347,9 @@ class Search {
     const shown = `${valueText(this.#searched, value)}${short}`.padEnd(18);
     const label = `run at ${shown.trimEnd()} (${MAX_TRIALS} at most)`;
     const settings = { [name]: `${value}${unit}` };
-    const before = this.#capacity?.fit(this.#needed(value)) ?? null;
-    // A repeat has a file of its own: files in the folder are not made again.
-    const number = `${trials.length + 1}${this.#repeats === 0 ? '' : `-${this.#repeats + 1}`}`;
-    const { made, file } = yield* this.#measure(settings, number, { name: cellName(settings), label });
+    // What a run that is made again needs is decided already.
+    const raised = this.#again === null ? (this.#capacity?.fit(this.#needed(value)) ?? null) : null;
+    const { made, file } = yield* this.#measure(settings, trials.length + 1, { name: cellName(settings), label });
     const { run, isKept } = made;
     if (run === null) return 'fees';
     const say = isKept ? () => {} : parts.say;
@@ -301,20 +357,26 @@ class Search {
     this.#learn(run, value, judged.holds);
     const isShort = this.#isShort(run, value);
     const othersShare = (isKept ? this.#earlier.get(file) : made.othersShare) ?? null;
-    const limit = judged.holds ? null : limitOf({ run, isShort, othersShare });
+    const limit = judged.holds ? null : limitOf({ run, isShort, othersShare, isRate: name === 'rate' });
     const again = this.#reasonToRepeat(run, value, { isShort, limit, holds: judged.holds });
-    if (again !== null) {
-      say(`${shown} again   ${again}`);
-      this.#repeats += 1;
-      return null;
-    }
-    this.#repeats = 0;
-    trials.push({ value, ...judged, file, startedAt: run.startedAt, verdict: run.verdict, othersShare, limit });
+    if (judged.holds && this.#fewest(value) < inFlightOf(run)) this.#reserve = TWICE;
+    /** @type {Trial} */
+    const trial = {
+      ...{ value, ...judged, file, startedAt: run.startedAt, verdict: run.verdict, othersShare, limit, again },
+      ...{ inFlight: inFlightOf(run), dropped: run.window.counts.dropped },
+    };
+    trials.push(trial);
     addRun(this.#cellOf(value), made, file);
-    estimate.add(value, judged.holds);
-    const words = [...(judged.holds ? figures : judged.failed), ...(before === null ? [] : [`with ${before}`])];
+    this.#again = again === null ? null : value;
+    if (isEvidence(trial)) estimate.add(value, judged.holds);
+    const words = [
+      ...(judged.holds ? figures : judged.failed),
+      ...(raised === null ? [] : [`with ${raised}`]),
+      ...(again === null && limit?.isOurs ? [`${limit.words}: the run does not count`] : []),
+    ];
     say(`${shown} ${judged.holds ? 'holds' : 'fails'}  ${words.join(', ')}`.trimEnd());
-    return judged.holds ? null : this.#lowerHelps(value, run);
+    if (again !== null) say(`${shown} again  ${again}`);
+    return judged.holds || !isEvidence(trial) ? null : this.#lowerHelps(value, run);
   }
 
   /** @param {number} value @param {RunFile} run that failed @returns {Find['stopped']} null: a lower value may hold */
@@ -323,7 +385,7 @@ class Search {
     if (before !== null && value >= before.value) return null;
     this.#lowest = { value, run };
     const isLower = before !== null && value <= LOWER * before.value;
-    const isNone = !this.#find.trials.some(({ holds }) => holds);
+    const isNone = heldOf(this.#find.trials).length === 0;
     return isNone && isLower && isOutOfReach(this.#study.config, { value, run }, before) ? 'latency' : null;
   }
 
@@ -340,13 +402,19 @@ class Search {
       this.#waitedShares.push(waitedShare);
       return null;
     }
-    const raised = isShort ? (this.#capacity?.fit(this.#needed(value)) ?? null) : null;
-    if (raised !== null) return `with ${raised}`;
+    const more = isShort && this.#capacity !== null ? this.#capacity.double() : null;
+    if (more !== null) return `with ${more}, as operations were dropped`;
+    if (limit?.words === SENDER_LIMIT && this.#capacity?.spread()) {
+      const fewer = this.#capacity.fit(this.#needed(value));
+      if (fewer !== null) return `with ${fewer}, as ${limit.words}`;
+    }
+    if (this.#again !== null) return null;
+    if (limit?.isOurs) return isShort ? null : `as ${limit.words}`;
     const { askedPerSecond, achievedPerSecond } = run.rates;
     const usualShare = this.#waitedShares.length === 0 ? 0 : median(this.#waitedShares);
     const isNear = askedPerSecond !== null && (achievedPerSecond ?? 0) >= NEARLY * askedPerSecond;
-    const isChance = isNear && waitedShare >= Math.max(DISTURBED, MORE * usualShare) && limit?.isOurs !== false;
-    return isChance && this.#repeats === 0 ? `other programs had the CPU ${percent(waitedShare)} of the time` : null;
+    const isChance = isNear && waitedShare >= Math.max(DISTURBED, MORE * usualShare) && limit === null;
+    return isChance ? `as other programs had the CPU ${percent(waitedShare)} of the time` : null;
   }
 
   /**
@@ -364,7 +432,7 @@ class Search {
       const file = fileOf('find', { ...settings, ...this.#capacity?.size }, number);
       const made = yield {
         ...{ name, file, label, done, all: MAX_TRIALS, limitMs: this.#capacity?.leftMs },
-        isCounted: number !== PILOT && this.#repeats === 0,
+        isCounted: number !== PILOT,
         args: [...argsOf({ settings }), ...(this.#capacity?.args ?? [])],
         accepts: ({ run, exitCode }) => run !== null && MEASURED.includes(exitCode),
         // A short window is a choice of this study.
@@ -384,16 +452,19 @@ class Search {
     }
   }
 
-  /** Trials of one value are runs of one cell. @param {number} value @returns {SweepCell} */
+  /** Trials of one value are runs of one cell. @param {number | null} value null: without one @returns {SweepCell} */
   #cellOf(value) {
     const { file, config } = this.#study;
     const { name, unit = '' } = this.#searched;
     const { cells } = file;
-    const found = cells.find(({ settings }) => settings[name] === `${value}${unit}`);
+    const text = value === null ? undefined : `${value}${unit}`;
+    const found = cells.find(({ settings }) => settings[name] === text);
     if (found !== undefined) return found;
-    const [cell] = planCells([{ name, values: [`${value}${unit}`] }], config.options).map(cellOf);
+    const axes = text === undefined ? [] : [{ name, values: [text] }];
+    const [cell] = planCells(axes, config.options).map(cellOf);
     cells.push(cell);
-    cells.sort((a, b) => Number.parseFloat(a.settings[name]) - Number.parseFloat(b.settings[name]));
+    const place = (/** @type {SweepCell} */ { settings }) => Number.parseFloat(settings[name] ?? '0');
+    cells.sort((a, b) => place(a) - place(b));
     return cell;
   }
 
@@ -411,7 +482,7 @@ class Search {
       scale: this.#scale,
       conditions: conditions.map(({ expression }) => expression),
       stopped: this.#stopped,
-      heldShare: held === undefined ? 1 : Number(held.limit) / 100,
+      heldShare: held === undefined ? 1 : Number(held.limit) / 100 - this.#chanceShare,
     });
     Object.assign(this.#find, answer, { stopped: this.#stopped });
   }

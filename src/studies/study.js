@@ -65,7 +65,7 @@ export function runStudy({ study: config, wallets: { maxSpendWei } }, parts, pla
   const { folder, inner = '', tools } = plan;
   return inFolder(folder, inner, async () => {
     const name = join(folder, `${plan.kind}.json`);
-    const { file, isNew } = await openFile(name, plan, parts);
+    const { file, isNew } = await openFile(name, plan, parts, config.fresh);
     const keptRun = await keptRunsOf(folder, file.startedAt);
     const read = await reader('run');
     const budget = new Budget(maxSpendWei, file, () => writeStudy(name, file));
@@ -98,11 +98,13 @@ export function runStudy({ study: config, wallets: { maxSpendWei } }, parts, pla
  * @param {string} name
  * @param {StudyPlan<F>} plan
  * @param {Parts} parts
+ * @param {boolean} isFresh what is in the folder is not used
  * @returns {Promise<{file: F, isNew: boolean}>}
  */
-async function openFile(name, { kind, folder, outputs = [], begin, optionsOf }, { clock, version }) {
+async function openFile(name, { kind, folder, outputs = [], begin, optionsOf }, { clock, version }, isFresh) {
   for (const one of [name, ...outputs.map((output) => join(folder, output))]) await checkWritable(one);
-  const before = existsSync(name) ? /** @type {F} */ (/** @type {unknown} */ ((await reader(kind))(name))) : null;
+  const before =
+    existsSync(name) && !isFresh ? /** @type {F} */ (/** @type {unknown} */ ((await reader(kind))(name))) : null;
   const startedAt = new Date(clock.wallMs()).toISOString();
   const head = { startedAt, endedAt: null, end: 'running', stress: version };
   const { endedAt, end, stress, startedAt: since } = before ?? head;

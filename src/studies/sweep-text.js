@@ -23,13 +23,13 @@ const RATE_METRICS = ['achieved', 'held'];
 const ROW_METRICS = ['tps', 'avg', 'p50', 'p99', 'max', 'cpu', 'failed'];
 export const GRID_METRICS = Object.freeze(['tps', 'avg', 'p99']);
 
-/** A table of all cells; for two axes a grid of each figure. @param {SweepFile} sweep @returns {Table[]} */
+/** A table of all cells, in a search of all runs; for two axes a grid of each figure. @param {SweepFile} sweep @returns {Table[]} */
 function cellTables({ axes: swept, find, cells }) {
   const axes = find === null ? swept : [{ name: find.name, values: [] }];
   const isMarked = cells.some(({ saturated }) => saturated);
   if (axes.length === 2) return GRID_METRICS.map((name) => gridTable(axes, cells, name, isMarked));
   const columns = [
-    ...axes.map(({ name }) => ({ head: name, text: (/** @type {SweepCell} */ { settings }) => settings[name] })),
+    ...axes.map(({ name }) => ({ head: name, text: (/** @type {SweepCell} */ { settings }) => settings[name] ?? '-' })),
     ...(cells.some(({ asked, settings }) => asked !== null && (find === null || asked !== Number(settings.rate)))
       ? [ASKED]
       : []),
@@ -37,11 +37,19 @@ function cellTables({ axes: swept, find, cells }) {
       metricColumn(name, find !== null),
     ),
     ...(isMarked ? [SATURATED] : []),
-    ...(find === null ? [] : [heldColumn(find)]),
+    ...(find === null ? [] : [inFlightColumn(find), resultColumn(find)]),
   ];
-  const rows = cells.map((cell) => columns.map(({ text }) => text(cell)));
+  const shown = find === null ? cells : cells.flatMap(runsAsCells);
+  const rows = shown.map((cell) => columns.map(({ text }) => text(cell)));
   const heads = columns.map(({ head }) => head);
-  return [tableOf('cells', 'All cells', heads, rows)];
+  return [tableOf('cells', find === null ? 'All cells' : 'All runs', heads, rows)];
+}
+
+/** @param {SweepCell} cell @returns {SweepCell[]} */
+function runsAsCells(cell) {
+  const metricsAt = (/** @type {number} */ i) =>
+    Object.fromEntries(Object.entries(cell.metrics).map(([name, values]) => [name, [values[i]]]));
+  return cell.runs.map((run, i) => ({ ...cell, runs: [run], metrics: metricsAt(i) }));
 }
 
 /** @type {Column} */
@@ -49,17 +57,28 @@ const ASKED = { head: 'asked/s', text: ({ asked }) => (asked === null ? '-' : di
 /** @type {Column} */
 const SATURATED = { head: '', text: ({ saturated }) => (saturated ? 'saturated' : '') };
 
-/** Whether the conditions held in the runs of a cell. @param {Find} find @returns {Column} */
-function heldColumn({ name, trials }) {
+/** @param {Find} find @param {SweepCell} cell with one run */
+function trialOf({ trials }, { runs: [run] }) {
+  return trials.find(({ file }) => file === run.file);
+}
+
+/** @param {Find} find @returns {Column} */
+function inFlightColumn(find) {
+  return { head: 'in flight', text: (cell) => digits(trialOf(find, cell)?.inFlight ?? null) };
+}
+
+/** Whether the conditions held in a run, and whether it counts. @param {Find} find @returns {Column} */
+function resultColumn(find) {
   return {
     head: 'result',
-    text: ({ settings }) => {
-      const here = trials.filter(({ value }) => value === Number.parseFloat(settings[name]));
-      const failed = here.filter(({ holds }) => !holds);
-      if (failed.length === 0) return 'holds';
-      return failed.length < here.length
-        ? `${here.length - failed.length} of ${here.length} hold`
-        : `fails: ${failed[0].failed.join(', ')}`;
+    text: (cell) => {
+      const { holds, failed, again, limit } = trialOf(find, cell) ?? {};
+      if (holds === undefined) return 'pilot';
+      return [
+        holds ? 'holds' : `fails: ${failed?.join(', ')}`,
+        ...(again ? [`made again ${again}`] : []),
+        ...(limit?.isOurs ? [`does not count: ${limit.words}`] : []),
+      ].join('; ');
     },
   };
 }
@@ -168,18 +187,19 @@ const STOPPED = Object.freeze({
   time: 'stopped at the time limit, resumable',
   fees: 'stopped at --max-spend',
   latency: 'ended',
+  limit: 'not found',
 });
 
 /** @param {Find} find @param {SweepFile['end']} end */
-function stateOf({ limit = null, stopped = null }, end) {
+function stateOf({ limit = null, stopped = null, done = true }, end) {
   if (end !== 'complete') return ENDS[end];
   if (limit !== null) return 'not found';
-  return stopped === null ? ENDS.complete : STOPPED[stopped];
+  return `${done ? '' : 'not done, '}${stopped === null ? ENDS.complete : STOPPED[stopped]}`;
 }
 
 /** Whether it came to its end with an answer. @param {SweepFile} sweep */
 export function isComplete({ end, find }) {
-  return end === 'complete' && !find?.limit && !find?.stopped;
+  return end === 'complete' && !find?.limit && !find?.stopped && find?.done !== false;
 }
 
 /** @param {SweepFile} sweep */
