@@ -145,10 +145,8 @@ function intervalOf({ searched, figures, trials, heldShare }) {
   const lowest = heldOf(trials).find(({ value }) => value <= figures.estimate)?.value ?? 0;
   const highest = failedOf(trials).findLast(({ value }) => value >= figures.estimate)?.value ?? Infinity;
   // A run may hold although the node did a little less than its rate.
-  const low = Math.max(
-    Math.max(Math.min(figures.low, repeated.high), lowest) * heldShare,
-    repeated.low * (heldShare - SPREAD),
-  );
+  const shown = Math.max(Math.max(figures.low, lowest) * heldShare, repeated.low * (heldShare - SPREAD));
+  const low = Math.min(shown, repeated.high);
   const high = Math.max(Math.min(figures.high, highest), repeated.low, named);
   return {
     low: searched.name === 'rate' ? low : Math.floor(low),
@@ -181,6 +179,9 @@ function unitOf({ short }) {
   return short === '/s' ? ' op/s' : short;
 }
 
+/** Of the figure held: the list of reasons has them. */
+const PARTS = / \([^)]*\)$/;
+
 /** At most 25 words. @param {Tried} tried @param {Figures | null} figures null: no answer @param {boolean} isDone */
 function headline({ searched, trials, end, scale }, figures, isDone) {
   const text = (/** @type {number} */ value) => `${valueText(searched, value)}${unitOf(searched)}`;
@@ -190,14 +191,15 @@ function headline({ searched, trials, end, scale }, figures, isDone) {
   if (figures !== null) {
     const [low, high] = [figures.low, figures.high].map((value) => valueText(searched, value));
     const { limit = null, failed: [why] = [] } = nearestOf(trials, figures.estimate).failed ?? {};
-    const words = limit !== null ? ` Limit: ${limit.words}.` : why ? ` Above it ${why}.` : '';
+    const words = limit !== null ? ` Limit: ${limit.words}.` : why ? ` Above it ${why.replace(PARTS, '')}.` : '';
     const interval = `(${Math.round(100 * CONFIDENCE)} % interval ${low} to ${high})`;
     return `${so}${capital(`${heldText(trials, text, figures.estimate)} ${interval}`, so)}.${words}`;
   }
   if (end === 'at least') return `Holds at least ${text(scale.highest)}, the end of the range.`;
   if (end === 'below') return `Holds less than ${text(scale.lowest)}, the start of the range.`;
   if (held.length === 0 && failed.length === 0) return `${so}no run counts yet.`;
-  if (held.length === 0) return `No run held. At ${text(failed[0].value)}, the lowest tried, ${failed[0].failed[0]}.`;
+  if (held.length === 0)
+    return `No run held. At ${text(failed[0].value)}, the lowest tried, ${failed[0].failed[0].replace(PARTS, '')}.`;
   return `${so}${capital(`holds at least ${text(held[held.length - 1].value)}; no run above it failed`, so)}.`;
 }
 
@@ -209,9 +211,9 @@ function capital(text, before) {
 /** What was run comes first, then what is estimated of it. @param {readonly Trial[]} trials @param {(value: number) => string} text @param {number} estimate */
 function heldText(trials, text, estimate) {
   const named = highestHeld(trials);
-  if (named === null) return `no rate held for certain; the highest is estimated at ${text(estimate)}`;
+  if (named === null) return `no rate surely holds; estimated highest ${text(estimate)}`;
   if (text(named) === text(estimate)) return `holds ${text(named)}`;
-  return `holds ${text(named)}; the highest is estimated at ${text(estimate)}`;
+  return `holds ${text(named)}; estimated highest ${text(estimate)}`;
 }
 
 /**

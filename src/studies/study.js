@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { InputError, OutputError, displayName, worstExit } from '../errors.js';
 import { cannotWrite, checkWritable, makeFolder, writeFileAtomically } from '../files.js';
@@ -64,6 +64,7 @@ import { counted } from '../text.js';
 export function runStudy({ study: config, wallets: { maxSpendWei } }, parts, plan, stepsOf) {
   const { folder, inner = '', tools } = plan;
   return inFolder(folder, inner, async () => {
+    if (config.fresh) removeRuns(join(folder, inner));
     const name = join(folder, `${plan.kind}.json`);
     const { file, isNew } = await openFile(name, plan, parts, config.fresh);
     const keptRun = await keptRunsOf(folder, file.startedAt);
@@ -122,6 +123,11 @@ async function openFile(name, { kind, folder, outputs = [], begin, optionsOf }, 
   throw new InputError(
     `${displayName(folder)} holds another study: ${difference}; give --dir another folder, or remove this one`,
   );
+}
+
+/** Run files of an earlier study would be taken for some of the new one. @param {string} folder */
+function removeRuns(folder) {
+  for (const file of readdirSync(folder)) if (file.endsWith('.json')) rmSync(join(folder, file));
 }
 
 /** @param {string} name @param {StudyFile} file */

@@ -74,11 +74,9 @@ function resultColumn(find) {
     text: (cell) => {
       const { holds, failed, again, limit } = trialOf(find, cell) ?? {};
       if (holds === undefined) return 'pilot';
-      return [
-        holds ? 'holds' : `fails: ${failed?.join(', ')}`,
-        ...(again ? [`made again ${again}`] : []),
-        ...(limit?.isOurs ? [`does not count: ${limit.words}`] : []),
-      ].join('; ');
+      const result = holds ? 'holds' : `fails: ${failed?.join(', ')}`;
+      if (again) return `${result}; made again ${again}`;
+      return limit?.isOurs ? `${result}; does not count: ${limit.words}` : result;
     },
   };
 }

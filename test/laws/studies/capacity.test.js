@@ -58,7 +58,7 @@ describe('stress find', () => {
     assert.match(lines, /\/s +holds .* with \d+ wallets instead of 100/);
     assert.match(
       lines,
-      /^ {2}verdict {3}Holds 2,0\d0 op\/s(; the highest is estimated at 2,0\d0 op\/s)? \(95 % interval 1,\d\d0 to 2,\d\d0\)\. Limit: the node fell behind\.$/m,
+      /^ {2}verdict {3}Holds 2,0\d0 op\/s(; estimated highest 2,0\d0 op\/s)? \(95 % interval 1,\d\d0 to 2,\d\d0\)\. Limit: the node fell behind\.$/m,
     );
     assert.match(lines, /^ +- nearest run that held, at 2,0\d0\/s$/m);
     assert.match(
@@ -146,7 +146,7 @@ describe('stress find', () => {
 
   it('says that it is not done, and has exit code 99, while the ends of the interval differ by more than 1.5', async (t) => {
     for (const limit of ['50s', '80s']) {
-      const { find, exitCode, lines } = await found(temporaryFolder(t), [`--time-limit=${limit}`]);
+      const { find, exitCode, lines } = await found(temporaryFolder(t), [`--time-limit=${limit}`], { perSecond: 6000 });
       assert.match(find?.words ?? '', /^Not done: holds /);
       assert.deepEqual([exitCode, find?.done], [99, false]);
       assert.match(lines, /^Search: not done, stopped at the time limit, resumable, /m);
@@ -159,8 +159,7 @@ describe('stress find', () => {
     const second = await found(folder, ['--time-limit=60s', '--fresh'], { perSecond: 300 });
     assert.doesNotMatch(second.lines, /kept, already in/);
     assert.equal(given(second.runs[0], 'rate'), undefined);
-    const files = new Set(first.find?.trials.map(({ startedAt }) => startedAt));
-    assert.ok(second.find?.trials.every(({ startedAt }) => !files.has(startedAt)));
+    assert.ok((first.find?.held ?? 0) > 1000 && (second.find?.held ?? Infinity) < 400, second.find?.words);
     const third = await found(folder, ['--time-limit=60s'], { perSecond: 300 });
     assert.match(third.lines, new RegExp(`^${second.find?.trials.length} runs kept`, 'm'));
   });
@@ -230,7 +229,7 @@ describe('stress find', () => {
     const generator = await found(temporaryFolder(t), ['--time-limit=1h'], { verdict: 'generator-bound' });
     assert.match(
       generator.find?.words ?? '',
-      /^Holds at least 2,?0\d0 op\/s; the highest is not found: the generator was the limit\.$/,
+      /^Holds at least 1,?\d\d0 op\/s; the highest is not found: the generator was the limit\.$/,
     );
     assert.equal(generator.exitCode, 99);
     const busy = await found(temporaryFolder(t), ['--time-limit=1h'], { busy: 0.9 });
@@ -247,8 +246,8 @@ describe('stress find', () => {
     assert.ok((find?.low ?? 0) < NODE_PER_SECOND && (find?.high ?? 0) > NODE_PER_SECOND, find?.words);
     const [rate] = runs.slice(3).map((args) => given(args, 'rate'));
     assert.equal(runs.filter((args) => given(args, 'rate') === rate).length, 2);
-    assert.equal(find?.trials.filter(({ value, holds }) => String(value) === rate && holds).length, 1);
-    assert.equal(lines.match(/\/s +again +other programs had the CPU 30 % of the time$/gm)?.length, 1);
+    assert.deepEqual(find?.trials.filter(({ value }) => String(value) === rate).map(isEvidence), [false, true]);
+    assert.equal(lines.match(/\/s +again +as other programs had the CPU 30 % of the time$/gm)?.length, 1);
     const always = await found(temporaryFolder(t), ['--time-limit=1h'], { isDisturbed: (rate) => rate > 1000 });
     assert.ok((always.find?.high ?? Infinity) < 1500, 'the second run counts');
   });
@@ -285,7 +284,7 @@ describe('stress find', () => {
       /^ {2}verdict {3}Not found: the number of wallets was the limit; the node took at least \d+ per second\.$/m,
     );
     assert.equal(exitCode, 99);
-    const below = await found(temporaryFolder(t), ['--rate=9000', '--time-limit=25s']);
+    const below = await found(temporaryFolder(t), ['--rate=9000', '--time-limit=35s']);
     assert.match(
       below.lines,
       /^ {2}verdict {3}No run held\. At [\d,]+ op\/s, the lowest tried, held [\d.]+ % is not >= 98%\.$/m,
@@ -296,7 +295,7 @@ describe('stress find', () => {
   it('never spends more than --max-spend, set-up included', async (t) => {
     const { runs, lines } = await found(temporaryFolder(t), ['--max-spend=4500wei', '--time-limit=1h']);
     equalBy(runs, (args) => given(args, 'max-spend'), ['4500wei', '3500wei', '2500wei', '1500wei', '500wei']);
-    assert.match(lines, /^Search: stopped at --max-spend, /m);
+    assert.match(lines, /^Search: not done, stopped at --max-spend, /m);
     assert.match(lines, /the limit of fees \(--max-spend\) was reached/);
   });
 });

@@ -14,7 +14,7 @@ import { runOf } from './runs.js';
  * @property {number} [generator] the most that can be sent per second
  * @property {number} [usable] share of the operations in flight that it lets the wallets have
  * @property {string} [verdict] of each run, instead of the one that fits
- * @property {(rate: number, run: number) => boolean} [isDisturbed] other programs have the CPU in this run, and a tenth is not sent
+ * @property {(rate: number, run: number) => boolean} [isDisturbed] other programs have the CPU in this run, and the blocks take a twentieth less than the rate
  */
 
 /** Slices of a block interval. */
@@ -103,10 +103,10 @@ export function chainRun(args, chain, random, number = 1) {
   const durationMs = Number.parseInt(given(args, 'duration') ?? '', 10);
   const windowS = durationMs / 1000;
   const isSlow = rate !== null && isDisturbed(rate, number);
-  const sent = isSlow ? { ...chain, generator: 0.9 * rate } : chain;
+  const slowed = isSlow ? { ...chain, perSecond: 0.95 * rate } : chain;
   const { scheduled, started, included, done, beginS } = queued(
     { rate, inFlight: usable * inFlightOf(args), windowS },
-    sent,
+    slowed,
     random,
   );
   const run = runOf(number, {
@@ -115,7 +115,8 @@ export function chainRun(args, chain, random, number = 1) {
   const halves = [0, 1].map((half) => {
     const own = done.filter(({ dueS }) => dueS >= beginS + windowS / 2 === (half === 1));
     const count = own.reduce((sum, one) => sum + one.count, 0);
-    return { count, sumUs: own.reduce((sum, one) => sum + one.count * one.latencyS * 1e6, 0) };
+    const sumUs = own.reduce((sum, one) => sum + one.count * one.latencyS * 1e6, 0);
+    return { count: Math.round(count), sumUs: Math.round(sumUs) };
   });
   const dropped = Math.round(scheduled - started);
   const isMissed = rate !== null && included < 0.98 * rate * windowS;
