@@ -167,7 +167,7 @@ describe('the same tables on the terminal, in Markdown and on the page', () => {
     }));
     const answer = { estimate: 95, low: 90, high: 101, confidence: 0.95, sharp: false, words: 'holds 95' };
     const find = { name: 'rate', until: ['p99<2s'], ...answer, trials: [trial(80, true), trial(110, false)] };
-    assertSame(ofSweep(sweepOf(cells, { axes: [], find: { ...find, rateHeld: true } })), ['All cells']);
+    assertSame(ofSweep(sweepOf(cells, { axes: [], find: { ...find, rateHeld: true } })), ['All runs']);
   });
 });
 
