@@ -19,8 +19,12 @@ import { median } from './statistics.js';
 const MOST_IN_FLIGHT = 16;
 const MOST_WALLETS = 10_000;
 
-/** The pilot run is made again with so many times the operations in flight, while its operations wait only for the next block. */
-const PILOT_STEP = 4;
+/**
+ * The pilot run is made again with so many times the operations in flight, while its operations wait only for the next
+ * block: with FAR where blocks have room for as many.
+ */
+const NEAR = 4;
+const FAR = 16;
 /** Of the block interval: a higher median latency means that operations wait for more than the next block. */
 const ONE_BLOCK = 1.25;
 
@@ -177,10 +181,11 @@ export class Capacity {
    * @param {RunFile} run
    * @returns {boolean} whether the pilot run is made again with more operations in flight
    */
-  widenPilot({ latency, verdict }) {
+  widenPilot({ latency, verdict, blocks }) {
     const { p50Us } = latency.total;
     const isWaiting = p50Us !== null && p50Us / 1000 <= ONE_BLOCK * this.blockMs;
-    const inFlight = PILOT_STEP * this.#inFlight;
+    const isRoomy = (blocks.gasLimit ?? 0) > 0 && FAR * (blocks.gasUsed ?? Infinity) <= (blocks.gasLimit ?? 0);
+    const inFlight = (isRoomy && FAR * this.#inFlight <= this.#mostInFlight ? FAR : NEAR) * this.#inFlight;
     if (!isWaiting || !this.#raisesInFlight || inFlight > this.#mostInFlight || verdict?.name === 'generator-bound')
       return false;
     this.#before ??= [this.#wallets, this.#inFlight];

@@ -197,7 +197,7 @@ class Search {
   #earlier;
   /** Throughput of the fastest run. */
   #mostPerSecond = 0;
-  /** Runs by rate, with the 99th percentile of their latency. @type {Array<{value: number, holds: boolean, p99Us: number}>} */
+  /** Runs with their rate, and the 99th percentile of their latency; kind: failed only if there is no other. @type {Array<{perSecond: number, kind: 'held' | 'pilot' | 'failed', p99Us: number}>} */
   #latencies = [];
   /** The failed run with the lowest value. @type {{value: number, run: RunFile} | null} */
   #lowest = null;
@@ -295,7 +295,9 @@ class Search {
   #learn({ latency, rates, blocks }, value, holds) {
     const { p99Us } = latency.total;
     this.#mostPerSecond = Math.max(this.#mostPerSecond, rates.verifiedPerSecond ?? 0);
-    if (p99Us !== null) this.#latencies.push({ value, holds, p99Us });
+    const perSecond = rates.askedPerSecond ?? rates.verifiedPerSecond ?? 0;
+    const kind = value === 0 ? 'pilot' : holds ? 'held' : 'failed';
+    if (p99Us !== null) this.#latencies.push({ perSecond, kind, p99Us });
     if (holds && blocks.count > 0)
       this.#chanceShare = Math.max(this.#chanceShare, Math.min(MOST_CHANCE, 1 / blocks.count ** 2));
     if (rates.askedPerSecond !== null && value > 0) this.#operations ??= rates.askedPerSecond / value;
@@ -303,19 +305,20 @@ class Search {
 
   /**
    * Operations in flight that a rate needs, by the latency of the nearest run that held, before one did by that of the
-   * lowest. Latency at the rate itself proves nothing: behind a slow node it grows without end.
+   * nearest pilot run. Latency at the rate itself proves nothing: behind a slow node it grows without end.
    * @param {number} value
    * @returns {number | null} null: not known
    */
   #needed(value) {
-    const held = this.#latencies.filter(({ holds }) => holds);
-    const distance = (/** @type {{value: number}} */ one) => Math.abs(Math.log(one.value / value));
-    const [nearest] = held.sort((a, b) => distance(a) - distance(b));
-    const [lowest] = this.#latencies.toSorted((a, b) => a.value - b.value);
-    const { p99Us = null } = nearest ?? lowest ?? {};
-    if (p99Us === null || this.#operations === null || this.#searched.name !== 'rate') return null;
-    const perSecond = this.#reserve * value * this.#operations;
-    return neededInFlight(perSecond, { blockMs: this.#capacity?.blockMs ?? 0, p99Us });
+    if (this.#operations === null || this.#searched.name !== 'rate') return null;
+    const perSecond = value * this.#operations;
+    const [known = []] = /** @type {const} */ (['held', 'pilot', 'failed'])
+      .map((kind) => this.#latencies.filter((one) => one.kind === kind))
+      .filter((runs) => runs.length > 0);
+    const distance = (/** @type {{perSecond: number}} */ one) => Math.abs(Math.log(one.perSecond / perSecond));
+    const [nearest] = known.toSorted((a, b) => distance(a) - distance(b));
+    if (nearest === undefined) return null;
+    return neededInFlight(this.#reserve * perSecond, { ...nearest, blockMs: this.#capacity?.blockMs ?? 0 });
   }
 
   /**

@@ -117,7 +117,11 @@ describe('answerOf()', () => {
   const table = [
     [{ end: 'at least' }, 'Holds at least 4,000 op/s, the end of the range.'],
     [{ end: 'below' }, 'Holds less than 1 op/s, the start of the range.'],
-    [{ trials: [trial(300), trial(310)] }, 'Not done: holds at least 310 op/s; no run above it failed.'],
+    [{ trials: [trial(300), trial(310)] }, 'Not done: holds at least 310 op/s; no run failed.'],
+    [
+      { trials: [trial(310), trial(500, { holds: false, again: 'with more', failed: ['held 90 %'] })] },
+      'Not done: holds at least 310 op/s; the failures above it do not count.',
+    ],
     [{ trials: [failed(320), failed(310)] }, 'No run held. At 310 op/s, the lowest tried, held 93.1 % is not >= 98%.'],
     [{ trials: [] }, 'not known yet: no run was made'],
     [

@@ -118,6 +118,7 @@ export function chainRun(args, chain, random, number = 1) {
     const sumUs = own.reduce((sum, one) => sum + one.count * one.latencyS * 1e6, 0);
     return { count: Math.round(count), sumUs: Math.round(sumUs) };
   });
+  const gas = { gasUsed: Math.round(1000 * included), gasLimit: Math.round(1000 * chain.perSecond * windowS) };
   const dropped = Math.round(scheduled - started);
   const isMissed = rate !== null && included < 0.98 * rate * windowS;
   const fits = isSlow
@@ -143,7 +144,7 @@ export function chainRun(args, chain, random, number = 1) {
         counts: { ...run.window.counts, scheduled: Math.round(scheduled), dropped },
       },
       probes: { ...run.probes, loop: { ...run.probes?.loop, waitedUs: (isSlow ? 0.3 : 0.05) * 1000 * durationMs } },
-      blocks: { ...run.blocks, count: Math.floor(windowS / blockS) },
+      blocks: { ...run.blocks, count: Math.floor(windowS / blockS), ...gas },
       latency: { ...run.latency, total: latencies(done).toJSON(), halves },
       spending: { setUpWei: '100', leftWei: null, spentWei: '1000', capWei: null },
       verdict: { name, evidence: `${Math.round(included / windowS)} per second` },
