@@ -689,7 +689,7 @@ export type GeneratorFacts = {
     replaced: number;
     /** Operations whose transaction was left out by blocks that had room for it: they are replaced up to three times. */
     leftOut?: number;
-    /** For how long these had waited when they were replaced, and others when the base fee was seen above their offer, all operations together. */
+    /** For how long these had waited when that was seen, and others when the base fee was seen above their offer, all operations together. */
     leftOutMs?: number;
   };
   /** Times in which stress did not run and used no CPU: it was stopped (SIGSTOP), or its machine was suspended. */

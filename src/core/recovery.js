@@ -577,6 +577,7 @@ export class TransactionRecovery extends Recovery {
     if (evidence.isTipKnown && !evidence.isTipLow && !this.#isOvertaken(operation)) return false;
     const last = this.#lastOf(operation);
     if (last.replacements === undefined) resubmissions.leftOut += 1;
+    resubmissions.leftOutMs += this.#waitedMs(operation);
     last.replacements ??= 0;
     this.leftOutWords = reasonFor(evidence);
     return last.replacements < MAX_REPLACEMENTS && (await this.#replace(operation, evidence));
@@ -603,7 +604,6 @@ export class TransactionRecovery extends Recovery {
     const { replacements: times = 0 } = last;
     if (operation.hashes.length >= MAX_HASHES || !presigner.raiseLeftOut(operation, evidence, times)) return false;
     last.replacements = times + 1;
-    if (evidence !== NO_EVIDENCE) resubmissions.leftOutMs += this.#waitedMs(operation);
     last.atUs = clock.nowUs();
     last.block = null;
     resubmissions.replaced += 1;

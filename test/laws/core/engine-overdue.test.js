@@ -29,7 +29,13 @@ async function begun({ latestIsPending = false, ...options } = {}) {
       await run.advance(1000);
     }
   };
-  const resubmissions = async () => (await run.count()).resubmissions;
+  const resubmissions = async () => {
+    const { lostMs, leftOutMs, ...counts } = (await run.count()).resubmissions;
+    // An operation that is not counted did not wait.
+    assert.equal(lostMs > 0, counts.lost > 0);
+    if (counts.leftOut > 0) assert.ok(leftOutMs > 0);
+    return counts;
+  };
   return { ...run, again, othersMine, resubmissions };
 }
 
