@@ -29,7 +29,7 @@ export function factsOf(run) {
   const { blocks, config, counts, environment, failures, latency, probes, rates, window } = run;
   const { gasLimit } = blocks;
   const fullness = fullnessOf(blocks);
-  const { inclusion } = environment;
+  const [{ inclusion }, { resubmissions }] = [environment, run.generator];
   const intervalUs = 1000 * blockIntervalMs(blocks, window.durationMs);
   const roundTripUs = 1000 * (Number(environment.roundTripMs) || 0);
   const [wallets, inFlight] = [Number(config.threads), Number(config.inFlight ?? 1)];
@@ -49,13 +49,11 @@ export function factsOf(run) {
   return {
     ...{ run, wallets, inFlight, slots: wallets * inFlight, noun: isPlain(run) ? 'users' : 'wallets' },
     down: endpointDown(run, MOSTLY),
-    wasAway: outagesOf(run).length > 0,
-    downInPart: endpointDown(run, IN_PART),
+    ...{ wasAway: outagesOf(run).length > 0, downInPart: endpointDown(run, IN_PART) },
     stoppedMs: stoppedMs(run, loadOf(run)),
     ...unverified(run),
     ...chainOf(run),
-    lostShare: shareOfTime(run.generator.resubmissions.lostMs),
-    leftOutShare: shareOfTime(run.generator.resubmissions.leftOutMs),
+    ...{ lostShare: shareOfTime(resubmissions.lostMs), leftOutShare: shareOfTime(resubmissions.leftOutMs) },
     heldBack: heldBack(run),
     // Without these, calls may only have waited in the generator.
     isUnanswered: counts.verified < counts.started || run.generator.resubmissions.repeated > 0,
