@@ -448,9 +448,8 @@ export const FAULTLESS = {
     const { senderLimit } = behaviour.chain ?? {};
     const { inFlight, threads } = config.load;
     if (senderLimit === undefined || inFlight <= senderLimit || run.end !== 'duration') return;
-    const { load, maxBaseFee, fees, txTimeout, warmup, ...others } = { ...configuration, chain: 'usual' };
-    if (![load, maxBaseFee, fees, txTimeout, warmup].every((value) => value === undefined) || !hasNoFault(others))
-      return;
+    const isPlain = ['load', 'maxBaseFee', 'fees', 'txTimeout', 'warmup'].every((name) => !(name in configuration));
+    if (!isPlain || !hasNoFault({ ...configuration, chain: 'usual' })) return;
     if (config.workload.workload === 'rpc' || config.workload.mix.length > 0) return;
     // The first blocks tell what the node takes.
     const blocks = Math.max(0, run.blocks.count / (1 + config.network.confirmations) - 3);
