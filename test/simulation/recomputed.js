@@ -247,14 +247,20 @@ export const RECOMPUTED = {
       yield `${other} were replaced, the storm says ${replacements}, and ${others} were sent again`;
   },
 
-  *'what was sent again is counted once'({ chain, loadStartUs, behaviour }, { generator, end }) {
+  *'what was sent again is counted once'({ chain, loadStartUs, behaviour, samples }, { generator, end }) {
     const { storm, resubmissions } = generator;
     const isDisturbed = behaviour.before || behaviour.after || behaviour.away || behaviour.takesMs;
     if (storm !== undefined || end === 'set_up_failed' || isDisturbed) return;
     const sent = chain.submissions.filter(({ atUs, from }) => atUs >= loadStartUs && from !== FUNDER);
-    const again = sent.length - new Set(sent.map(({ from, nonce }) => `${from}:${nonce}`)).size;
+    // The nonce of a lost transaction is used by another operation.
+    const first = samples.filter(({ hashes, sentAtUs }) => hashes.length > 0 && sentAtUs !== null);
+    const again = sent.length - first.length;
+    // The audit sends once more what is still open.
+    const lastUs = Math.max(...samples.map(({ endedAtUs }) => endedAtUs));
+    const ofAudit = sent.filter(({ atUs }) => atUs > lastUs).length;
     const counted = resubmissions.repeated + resubmissions.rebroadcast + resubmissions.replaced;
-    if (counted !== again) yield `${JSON.stringify(resubmissions)}, and ${again} submissions were no first ones`;
+    if (counted > again || counted < again - ofAudit)
+      yield `${JSON.stringify(resubmissions)}, and ${again} submissions were no first ones`;
   },
 
   *'a block is full if the next transaction has no room'({ chain, behaviour }, { blocks, reorgs }) {
@@ -369,6 +375,25 @@ export const RECOMPUTED = {
     if (consistency.requests < least) yield `${consistency.requests} requests; ${least} or more are their share`;
     for (const name of ['head', 'block', 'unknown', 'index'])
       if ((consistency.checks[name] ?? 0) === 0) yield `${name} was never checked: ${JSON.stringify(consistency)}`;
+  },
+
+  *'what was asked for is in the run file, and nothing else'({ config: { load, network, wallets } }, run) {
+    if (run.end === 'set_up_failed') return;
+    const asked = {
+      ladder: network.ladder.length > 0 && run.environment.inclusion !== null,
+      refills: wallets.refillBelowWei !== null,
+      pace: load.poolTarget !== null || load.maxBaseFeeWei !== null,
+      byStage: load.stages !== null,
+    };
+    for (const [name, isAsked] of Object.entries(asked))
+      if (isAsked !== /** @type {any} */ (run[name] != null)) yield `${name}: ${isAsked ? 'missing' : 'not asked for'}`;
+  },
+
+  *'a lack of funds is said'({ lines }, { failures, verdict, end }) {
+    const isSaid = lines.some((line) => line.includes('had insufficient funds'));
+    const isDue = (failures.insufficient_funds ?? 0) > 0 && verdict?.name !== 'funds';
+    if (end !== 'set_up_failed' && isSaid !== isDue)
+      yield `${JSON.stringify(failures)}: ${isSaid ? 'said' : 'not said'}`;
   },
 
   *'the pool target is what was asked for'({ config }, { pace }) {
