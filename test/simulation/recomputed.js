@@ -396,10 +396,13 @@ export const RECOMPUTED = {
       yield `${JSON.stringify(failures)}: ${isSaid ? 'said' : 'not said'}`;
   },
 
-  *'the pool target is what was asked for'({ config }, { pace }) {
+  *'the pool target is what was asked for'({ config, configuration }, { pace, generator }) {
     const { poolTarget } = config.load;
     if (pace == null || poolTarget === null || /block/.test(poolTarget)) return;
     if (pace.poolTarget !== Number(poolTarget)) yield `${pace.poolTarget}, and --pool-target ${poolTarget}`;
+    const most = Number(poolTarget) + generator.workers;
+    if (pace.depth !== null && (configuration.chain ?? 'usual') === 'usual' && pace.depth.max > most)
+      yield `${pace.depth.max} transactions were in the pool; at most ${most} should be`;
   },
 
   *'a hold is counted once'({ blocks, config, before, loadStartUs }, { pace, window, intervals, end }) {
