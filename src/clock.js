@@ -1,4 +1,4 @@
-/** @import { Clock } from './contracts/load.d.ts' */
+/** @import { Clock } from './contracts/common.d.ts' */
 
 /** @returns {Clock} */
 export function createClock() {

@@ -1,4 +1,4 @@
-/** @import { Clock } from './contracts/load.d.ts' */
+/** @import { Clock } from './contracts/common.d.ts' */
 
 /**
  * Deadlines with one common time-out, which therefore fall due in the order in which they are set: one timer, because a

@@ -30,7 +30,8 @@ export {
  * The library: a run inside of another program. It prints nothing, installs no handlers of the process, and leaves
  * nothing open. docs/library.md describes it, index.d.ts has its types.
  *
- * @import { Config, Log } from './contracts/load.d.ts'
+ * @import { Log } from './contracts/common.d.ts'
+ * @import { Config } from './contracts/config.d.ts'
  * @import { Output } from './contracts/output.d.ts'
  * @import { IntervalRow, RunFile } from './contracts/run-file.d.ts'
  * @import { Create, Workload } from './contracts/workload.d.ts'

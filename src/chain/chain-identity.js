@@ -9,7 +9,7 @@ import { numbered } from '../text.js';
  * so later blocks are compared as well.
  *
  * @import { AllowedChain, Purpose, Rpc } from '../contracts/chain.d.ts'
- * @import { Clock } from '../contracts/load.d.ts'
+ * @import { Clock } from '../contracts/common.d.ts'
  * @import { Fault, Health } from './endpoint-health.js'
  *
  * @typedef {object} ChainIdentityState plain data, for other threads

@@ -13,7 +13,7 @@ import { toHex } from './answers.js';
  * The embedded chain: starts, funds and stops anvil for runs without --rpc.
  *
  * @import { DevChain, Rpc } from '../contracts/chain.d.ts'
- * @import { Clock } from '../contracts/load.d.ts'
+ * @import { Clock } from '../contracts/common.d.ts'
  * @import { AddressInfo } from 'node:net'
  */
 

@@ -9,7 +9,7 @@ import { isLost } from './retries.js';
  * or serves another chain), and closes the circuit when the endpoint can be used again.
  *
  * @import { Rpc, Traffic } from '../contracts/chain.d.ts'
- * @import { Clock } from '../contracts/load.d.ts'
+ * @import { Clock } from '../contracts/common.d.ts'
  * @import { EndpointFacts, Outage } from '../contracts/run-file.d.ts'
  *
  * @typedef {object} Fault of an endpoint that must not be used

@@ -10,7 +10,7 @@ import { TransportError } from '../errors.js';
  * its purpose and by the health of the endpoints.
  *
  * @import { Headers, Purpose, RetryOptions, Rpc, Spread, ThreadStats, Traffic, Transport } from '../contracts/chain.d.ts'
- * @import { Clock } from '../contracts/load.d.ts'
+ * @import { Clock } from '../contracts/common.d.ts'
  * @import { ChainIdentityState } from './chain-identity.js'
  */
 

@@ -32,7 +32,7 @@ import { NonceTakenError, PriceRefusedError, estimateGas, findMinedTransaction, 
 
 /**
  * @import { Fee, Fees, Order, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
- * @import { Clock } from '../contracts/load.d.ts'
+ * @import { Clock } from '../contracts/common.d.ts'
  * @import { Pooled } from './answers.js'
  */
 

@@ -5,7 +5,7 @@ import { batchOf } from './rpc.js';
 
 /**
  * @import { Purpose, Question, RetryOptions, Rpc } from '../contracts/chain.d.ts'
- * @import { Clock } from '../contracts/load.d.ts'
+ * @import { Clock } from '../contracts/common.d.ts'
  */
 
 /** The retry policy: which failures may be temporary, how long to wait, and for how long to try again. */

@@ -6,7 +6,7 @@ import { backOffMs, isLimit, isLost } from './retries.js';
  * Submits a transaction and repeats it while the outcome is unknown. After a lost response the same bytes are sent
  * again: the hash identifies the transaction, and a chain includes it only once. Set-up, refills and load send this way.
  *
- * @import { Clock } from '../contracts/load.d.ts'
+ * @import { Clock } from '../contracts/common.d.ts'
  * @import { RefusalClass, StatedPrice } from '../contracts/chain.d.ts'
  *
  * @typedef {object} Submission a transaction on its way, and what its sender allows

@@ -10,7 +10,7 @@ import { isLimit } from './retries.js';
  * Waits for endpoints whose node is still starting (--wait-for).
  *
  * @import { AllowedChain, ChainConfig, Rpc } from '../contracts/chain.d.ts'
- * @import { Clock } from '../contracts/load.d.ts'
+ * @import { Clock } from '../contracts/common.d.ts'
  * @import { Endpoints } from './endpoints.js'
  *
  * @typedef {object} Wait

@@ -10,7 +10,8 @@ import { dashed } from './help.js';
 import { COMMANDS, OF_THE_STUDY, OPTIONS, optionNamed, optionsOf } from './options.js';
 
 /**
- * @import { Config, LoadConfig } from '../contracts/load.d.ts'
+ * @import { Config } from '../contracts/config.d.ts'
+ * @import { LoadConfig } from '../contracts/load.d.ts'
  * @import { StudyConfig } from '../contracts/study.d.ts'
  * @import { Groups } from './config.js'
  * @import { Command, Option } from './options.js'

@@ -36,7 +36,9 @@ import { OPTIONS } from './options.js';
 
 /**
  * @import { ChainInfo, Sender, Wallet } from '../contracts/chain.d.ts'
- * @import { BeforeLoad, Clock, Config, InstanceConfig, RunContext as RunSurroundings } from '../contracts/load.d.ts'
+ * @import { Clock } from '../contracts/common.d.ts'
+ * @import { Config, RunContext as RunSurroundings } from '../contracts/config.d.ts'
+ * @import { BeforeLoad, InstanceConfig } from '../contracts/load.d.ts'
  * @import { OutputConfig } from '../contracts/output.d.ts'
  * @import { WorkCommand } from './options.js'
  */

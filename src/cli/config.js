@@ -26,7 +26,8 @@ import {
 import { StudyBuilder } from './study-config.js';
 
 /**
- * @import { Config, InstanceConfig, RateStage, WorkloadConfig } from '../contracts/load.d.ts'
+ * @import { Config } from '../contracts/config.d.ts'
+ * @import { InstanceConfig, RateStage, WorkloadConfig } from '../contracts/load.d.ts'
  * @import { FindCommand } from '../contracts/run-file.d.ts'
  * @import { Command, Group, Option, WorkCommand } from './options.js'
  */

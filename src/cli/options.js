@@ -4,7 +4,7 @@ import { MEMBERS, WORKLOADS } from '../workloads/table.js';
 import * as parse from './parse.js';
 
 /**
- * @import { Config } from '../contracts/load.d.ts'
+ * @import { Config } from '../contracts/config.d.ts'
  * @import { Output, OutputConfig, OutputOptions } from '../contracts/output.d.ts'
  */
 

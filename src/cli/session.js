@@ -8,7 +8,7 @@ import { strayErrorOf } from '../workloads/user-code.js';
 import { commands } from './commands.js';
 
 /**
- * @import { Clock } from '../contracts/load.d.ts'
+ * @import { Clock } from '../contracts/common.d.ts'
  * @import { StressError } from '../errors.js'
  * @import { RunContext } from './commands.js'
  * @import { Invocation } from './config.js'

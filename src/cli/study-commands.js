@@ -31,7 +31,7 @@ import { readInvocation } from './config.js';
 import { INSTANCES_MAY_DIFFER_IN, OF_ONE_INSTANCE, RUNS_MAY_DIFFER_IN, VARIABLES } from './options.js';
 
 /**
- * @import { Config } from '../contracts/load.d.ts'
+ * @import { Config } from '../contracts/config.d.ts'
  * @import { OutputConfig } from '../contracts/output.d.ts'
  * @import { Both, Comparison, Parts, StudyConfig } from '../contracts/study.d.ts'
  * @import { RunContext } from './commands.js'

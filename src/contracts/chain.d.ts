@@ -2,7 +2,7 @@
  * What the rooms below the load promise: what a node's answers become (chain/answers.js, chain/refusals.js), JSON-RPC, keys
  * and fees, the transport, and the inclusion of transactions.
  */
-import type { Clock, Span, StressError } from './load.d.ts';
+import type { Clock, Span, StressError } from './common.d.ts';
 import type { GeneratorFacts } from './run-schema.d.ts';
 import type { Call as OwnCall } from './workload.d.ts';
 

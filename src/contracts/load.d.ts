@@ -1,10 +1,9 @@
 /**
- * What the parts of a load promise each other: the clock, the configuration, the workload with everything filled in, the
+ * What the parts of a load promise each other: the options of a load, the workload with everything filled in, the
  * engine, and the figures that it hands over. src/contracts/ imports nothing from the implementation.
  */
 import type {
   Call,
-  ChainConfig,
   FeeState,
   NetworkConfig,
   OpenTransport,
@@ -14,16 +13,16 @@ import type {
   Sender,
   ThreadStats,
   Wallet,
-  WalletConfig,
   WalletState,
 } from './chain.d.ts';
-import type { Output, OutputConfig } from './output.d.ts';
+import type { Clock, Span, Stop } from './common.d.ts';
 import type {
   BlockTotals,
   Counts,
   DistributionJson,
   EngineStats,
   GasOfOperations,
+  GeneratorFacts,
   LoopReading,
   OutcomeCounts,
   IntervalRow,
@@ -35,47 +34,11 @@ import type {
   SocketsReading,
   Stage,
   StartFacts,
+  Threshold,
+  Verdict as RunVerdict,
   WindowCounts,
 } from './run-file.d.ts';
-import type { StudyConfig } from './study.d.ts';
 import type * as Own from './workload.d.ts';
-
-/** The one clock of a run. It is injected everywhere, so that tests can turn it by hand. */
-export type Clock = {
-  /** monotonic time in whole microseconds, from an origin that all threads share */
-  nowUs: () => number;
-  /** time of day in milliseconds since the Unix epoch */
-  wallMs: () => number;
-  /** ends after `ms`, or when the signal aborts */
-  sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
-  /** calls back once after `ms`; the result cancels it */
-  after: (callback: () => void, ms: number) => () => void;
-};
-
-/** Takes texts only, so that no object that holds a key can be logged. */
-export type Log = Record<'info' | 'warn' | 'error', (text: string) => void> & {
-  fatal: (text: string, exitCode: number) => void;
-};
-
-/** An error that this program raises on purpose (errors.js). */
-export interface StressError extends Error {
-  code: string;
-  exitCode: number;
-}
-
-/** Ends a run: first gracefully (no new operations, drain, audit), then at once. */
-export interface Stop {
-  /** the first one is kept */
-  reason: string | null;
-  abortReason: string | null;
-  exitCodes: number[];
-  errors: Error[];
-  readonly drain: AbortSignal;
-  readonly now: AbortSignal;
-  request: (reason: string, exitCode?: number, error?: Error) => void;
-  /** without drain and audit */
-  abort: (why?: string) => void;
-}
 
 // configuration: checked and frozen by src/cli/config.js; the table of options explains the members
 
@@ -183,20 +146,8 @@ export type InstanceConfig = StartConfig & {
   allowPartial: boolean;
 };
 
-/** All options of a command, by what they are for. The run file has them in one object. */
-export type Config = Readonly<{
-  load: LoadConfig;
-  wallets: WalletConfig;
-  chain: ChainConfig;
-  network: NetworkConfig;
-  workload: WorkloadConfig;
-  outputs: OutputConfig;
-  study: StudyConfig;
-  instance: InstanceConfig;
-}>;
-
 /** What the load of one thread needs of the options: plain data without keys. */
-export type EngineConfig = Pick<Config, 'load' | 'network' | 'workload'>;
+export type EngineConfig = Readonly<{ load: LoadConfig; network: NetworkConfig; workload: WorkloadConfig }>;
 
 // the workload of contracts/workload.d.ts with everything filled in
 
@@ -331,17 +282,6 @@ export type ThreadPort = {
   postMessage: (message: unknown) => void;
   on(event: 'message', listener: (message: never) => void): unknown;
   close: () => void;
-};
-
-export type RunContext = Platform & {
-  log: Log;
-  outputs: Output[];
-  onProgress: (label: string, done: number, all: number) => void;
-  stop: Stop;
-  version: string;
-  /** factory of a workload object of the library */
-  create?: Own.Create;
-  beforeLoad?: BeforeLoad;
 };
 
 /** Lets a run wait for other instances before its load. */
@@ -750,9 +690,6 @@ type Plain<T> = {
 /** Stats as plain data. */
 export type StatsState = Plain<StatsFigures>;
 
-/** The time over which throughput is spread (stats/throughput.js). fromUs is not in it; toUs equal to fromUs: an instant. */
-export type Span = { fromUs: number; toUs: number };
-
 export type SpanCount = Span & { verified: number; included: number };
 
 /** Of a thread. */
@@ -768,3 +705,42 @@ export type SpreadReport = {
   /** over how long operations are usually spread */
   spanUs: number | null;
 };
+
+/** What the run file is made of (core/describe.js); the rest is derived from it. */
+export type RunParts = Pick<RunFile, Described> & {
+  startedAtMs: number;
+  endedAtMs: number;
+  exitCodes: number[];
+  /** the load never began; why: of every figure that is null */
+  setUpFailure?: { verdict: RunVerdict | null; exitCode: number; why: string };
+  stats: Stats;
+  durationUs: number;
+  /** the part of the window that the rates refer to */
+  ratesUs: number;
+  /** between two sightings; null: not known */
+  periodUs: number | null;
+  inWindow: { verified: number; included: number; gas: number };
+  windowStartedAtMs: number;
+  generator: Omit<GeneratorFacts, 'cpuUsPerVerified'>;
+  isOpenLoop: boolean;
+  schedule: Schedule | null;
+  /** members that observers know */
+  observed: Partial<RunFile>;
+  thresholds: Threshold[];
+};
+
+/** Members that the run file takes as they are. */
+type Described =
+  | 'id'
+  | 'end'
+  | 'config'
+  | 'instance'
+  | 'environment'
+  | 'warnings'
+  | 'failureWords'
+  | 'reorgs'
+  | 'intervals'
+  | 'series'
+  | 'audit'
+  | 'spending'
+  | 'unmeasured';

@@ -1,6 +1,7 @@
 /** What outputs are given, and what they promise (outputs/). */
 import type { HeaderField, SeenBlock } from './chain.d.ts';
-import type { Sample, StressError } from './load.d.ts';
+import type { StressError } from './common.d.ts';
+import type { Sample } from './load.d.ts';
 import type { DistributionJson, FindCommand, IntervalRow, Phase, RunFile, Stage } from './run-file.d.ts';
 
 export type OutputConfig = {

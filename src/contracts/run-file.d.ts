@@ -2,7 +2,6 @@
  * A run as data. The run file that `--out` writes (evm-stress/run@1) and its parts have one source, docs/run.schema.json,
  * of which their types are made (run-schema.d.ts). Here is what it is built from, and the figures that are read from it.
  */
-import type { Schedule, Stats } from './load.d.ts';
 import type {
   BrokenCounts,
   GeneratorFacts,
@@ -12,7 +11,6 @@ import type {
   RunFile,
   RungJson,
   ThresholdResult,
-  Verdict,
 } from './run-schema.d.ts';
 
 export type * from './run-schema.d.ts';
@@ -21,45 +19,6 @@ export type Unit = Exclude<ThresholdResult['unit'], 'result'>;
 
 /** The parts of a latency. */
 export type Stage = 'queued' | 'submit' | 'inclusion' | 'readBack';
-
-/** What the run file is made of (core/describe.js); the rest is derived from it. */
-export type RunParts = Pick<RunFile, Described> & {
-  startedAtMs: number;
-  endedAtMs: number;
-  exitCodes: number[];
-  /** the load never began; why: of every figure that is null */
-  setUpFailure?: { verdict: Verdict | null; exitCode: number; why: string };
-  stats: Stats;
-  durationUs: number;
-  /** the part of the window that the rates refer to */
-  ratesUs: number;
-  /** between two sightings; null: not known */
-  periodUs: number | null;
-  inWindow: { verified: number; included: number; gas: number };
-  windowStartedAtMs: number;
-  generator: Omit<GeneratorFacts, 'cpuUsPerVerified'>;
-  isOpenLoop: boolean;
-  schedule: Schedule | null;
-  /** members that observers know */
-  observed: Partial<RunFile>;
-  thresholds: Threshold[];
-};
-
-/** Members that the run file takes as they are. */
-type Described =
-  | 'id'
-  | 'end'
-  | 'config'
-  | 'instance'
-  | 'environment'
-  | 'warnings'
-  | 'failureWords'
-  | 'reorgs'
-  | 'intervals'
-  | 'series'
-  | 'audit'
-  | 'spending'
-  | 'unmeasured';
 
 /** What the engine counts of the whole run so far. */
 export type EngineStats = Pick<

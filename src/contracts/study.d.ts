@@ -1,5 +1,5 @@
 /** What studies are given, and the files that they write (studies/): comparison, pairs, bisection, sweep and search. */
-import type { Clock, Log, Stop } from './load.d.ts';
+import type { Clock, Log, Stop } from './common.d.ts';
 import type { DistributionJson, RunEnvironment, RunFile, Threshold, Unit } from './run-file.d.ts';
 
 export type StudyConfig = StudyOptions & {

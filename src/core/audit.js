@@ -7,7 +7,8 @@ import { transactionStatusOf } from './transaction-status.js';
 
 /**
  * @import { Rpc } from '../contracts/chain.d.ts'
- * @import { Check, Clock, TransactionWorkload, WalletPayments } from '../contracts/load.d.ts'
+ * @import { Clock } from '../contracts/common.d.ts'
+ * @import { Check, TransactionWorkload, WalletPayments } from '../contracts/load.d.ts'
  * @import { AuditReport, Mismatch } from '../contracts/run-file.d.ts'
  * @import { Ledger } from './ledger.js'
  * @import { Account } from './nonces.js'

@@ -13,7 +13,9 @@ import { sliceIndexes } from './nonces.js';
 
 /**
  * @import { AllowedChain, ChainConfig, ChainInfo, Headers, KeySource, NetworkConfig, Rpc, Transport, Wallet, WalletConfig } from '../contracts/chain.d.ts'
- * @import { Clock, Platform, Stop, RunContext } from '../contracts/load.d.ts'
+ * @import { Clock, Stop } from '../contracts/common.d.ts'
+ * @import { RunContext } from '../contracts/config.d.ts'
+ * @import { Platform } from '../contracts/load.d.ts'
  * @import { Slice } from './nonces.js'
  * @import { Event, Health } from '../chain/endpoint-health.js'
  * @import { EndpointOptions, Endpoints } from '../chain/endpoints.js'

@@ -12,8 +12,9 @@ import { Load, NO_TRAFFIC } from './load.js';
 
 /**
  * @import { Rpc, ThreadStats } from '../contracts/chain.d.ts'
- * @import { Config, RunContext } from '../contracts/load.d.ts'
- * @import { AuditReport, InstanceFacts, IntervalRow, RunEnvironment, RunFile, RunParts, StartFacts, Verdict } from '../contracts/run-file.d.ts'
+ * @import { Config, RunContext } from '../contracts/config.d.ts'
+ * @import { RunParts } from '../contracts/load.d.ts'
+ * @import { AuditReport, InstanceFacts, IntervalRow, RunEnvironment, RunFile, StartFacts, Verdict } from '../contracts/run-file.d.ts'
  * @import { StressError } from '../errors.js'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { Health } from '../chain/endpoint-health.js'

@@ -5,7 +5,8 @@ import { Operation } from './operation.js';
 import { Queue } from './queue.js';
 
 /**
- * @import { Clock, Pace, Sample } from '../contracts/load.d.ts'
+ * @import { Clock } from '../contracts/common.d.ts'
+ * @import { Pace, Sample } from '../contracts/load.d.ts'
  * @import { Recorder } from '../stats/recorder.js'
  * @import { FeeBudget, Reservation } from './budget.js'
  * @import { NodeLimits } from './node-limits.js'

@@ -9,7 +9,9 @@ import { Throughput } from '../stats/throughput.js';
 
 /**
  * @import { ThreadStats } from '../contracts/chain.d.ts'
- * @import { Clock, Engine, EngineReport, LoadConfig, LoadPlan, MeasuredRate, Snapshot, Stop, Stopped, RunContext } from '../contracts/load.d.ts'
+ * @import { Clock, Stop } from '../contracts/common.d.ts'
+ * @import { RunContext } from '../contracts/config.d.ts'
+ * @import { Engine, EngineReport, LoadConfig, LoadPlan, MeasuredRate, Snapshot, Stopped } from '../contracts/load.d.ts'
  * @import { Output, Totals } from '../contracts/output.d.ts'
  * @import { Counts, GeneratorFacts, IntervalRow, Phase, Readings, RunFile } from '../contracts/run-file.d.ts'
  * @import { RunObservers } from '../observers/index.js'

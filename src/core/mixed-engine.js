@@ -12,7 +12,8 @@ import { counted } from '../text.js';
  * connections, and in an open loop a part of the rate, by weight. All figures are added up.
  *
  * @import { Rpc } from '../contracts/chain.d.ts'
- * @import { CallWorkload, Config, Engine, Platform, WorkloadConfig } from '../contracts/load.d.ts'
+ * @import { Config } from '../contracts/config.d.ts'
+ * @import { CallWorkload, Engine, Platform, WorkloadConfig } from '../contracts/load.d.ts'
  * @import { Ledger } from './ledger.js'
  * @import { KnownChain } from './setup.js'
  */

@@ -1,6 +1,6 @@
 /**
  * @import { RefusalClass } from '../contracts/chain.d.ts'
- * @import { Clock } from '../contracts/load.d.ts'
+ * @import { Clock } from '../contracts/common.d.ts'
  * @import { NodeLimitFacts } from '../contracts/run-file.d.ts'
  * @import { Account } from './nonces.js'
  * @import { Operation } from './operation.js'

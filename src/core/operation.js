@@ -10,7 +10,8 @@ import { transactionStatusOf } from './transaction-status.js';
 
 /**
  * @import { Fee, Inclusion, InclusionDetector, Rpc } from '../contracts/chain.d.ts'
- * @import { CallWorkload, Clock, Outcome, Sample, TransactionWorkload, Verdict } from '../contracts/load.d.ts'
+ * @import { Clock } from '../contracts/common.d.ts'
+ * @import { CallWorkload, Outcome, Sample, TransactionWorkload, Verdict } from '../contracts/load.d.ts'
  * @import { Refusals, Resubmissions } from '../contracts/run-file.d.ts'
  * @import { Deadline, Deadlines } from '../deadlines.js'
  * @import { Reservation } from './budget.js'

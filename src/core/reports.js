@@ -5,7 +5,8 @@ import { socketWarnings } from '../stats/figures.js';
 
 /**
  * @import { Rpc, TransportStats } from '../contracts/chain.d.ts'
- * @import { Clock, MachineProbes, Stop, Stopped } from '../contracts/load.d.ts'
+ * @import { Clock, Stop } from '../contracts/common.d.ts'
+ * @import { MachineProbes, Stopped } from '../contracts/load.d.ts'
  * @import { Output } from '../contracts/output.d.ts'
  * @import { LoopReading, Readings, RunFile } from '../contracts/run-file.d.ts'
  * @import { Probe as IndexProbe } from '../probes/index.js'

@@ -37,7 +37,9 @@ import { createEngine } from './workers.js';
 
 /**
  * @import { DevChain, Rpc, SeenBlock } from '../contracts/chain.d.ts'
- * @import { Clock, CommonStart, Config, Log, MeasuredRate, Pace, Stop, RunContext, TransactionWorkload, WalletPayments, Workload } from '../contracts/load.d.ts'
+ * @import { Clock, Log, Stop } from '../contracts/common.d.ts'
+ * @import { Config, RunContext } from '../contracts/config.d.ts'
+ * @import { CommonStart, MeasuredRate, Pace, TransactionWorkload, WalletPayments, Workload } from '../contracts/load.d.ts'
  * @import { Closed, Output } from '../contracts/output.d.ts'
  * @import { AuditReport, RunFile } from '../contracts/run-file.d.ts'
  * @import { Endpoints } from '../chain/endpoints.js'

@@ -39,7 +39,8 @@ import { counted, partOf } from '../text.js';
 
 /**
  * @import { ChainInfo, Chosen, Fees, KeySource, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
- * @import { CallWorkload, Config, Gas, LoadSize, RefillPlan, RunContext, TransactionWorkload } from '../contracts/load.d.ts'
+ * @import { Config, RunContext } from '../contracts/config.d.ts'
+ * @import { CallWorkload, Gas, LoadSize, RefillPlan, TransactionWorkload } from '../contracts/load.d.ts'
  * @import { ForeignSenderError } from '../errors.js'
  * @import { Payments, WalletState } from '../chain/funding.js'
  * @import { GivenKeys, Identity } from './connect.js'

@@ -8,7 +8,8 @@ import { Thread } from './thread.js';
  * thread too much.
  *
  * @import { NetworkConfig, Rpc } from '../contracts/chain.d.ts'
- * @import { Clock, Platform } from '../contracts/load.d.ts'
+ * @import { Clock } from '../contracts/common.d.ts'
+ * @import { Platform } from '../contracts/load.d.ts'
  *
  * @typedef {object} SideTask plain data
  * @property {string} module exports a SideWork as its default

@@ -4,7 +4,8 @@ import { WorkloadError } from '../errors.js';
 
 /**
  * @import { Fee, Fees, SignedTransaction, Signer, StatedPrice } from '../contracts/chain.d.ts'
- * @import { Clock, TransactionWorkload } from '../contracts/load.d.ts'
+ * @import { Clock } from '../contracts/common.d.ts'
+ * @import { TransactionWorkload } from '../contracts/load.d.ts'
  * @import { LeftOut } from '../chain/left-out.js'
  * @import { FeeBudget } from './budget.js'
  * @import { Account } from './nonces.js'

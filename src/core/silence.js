@@ -8,7 +8,7 @@ import { counted } from '../text.js';
  * limit.
  *
  * @import { Rpc } from '../contracts/chain.d.ts'
- * @import { Clock } from '../contracts/load.d.ts'
+ * @import { Clock } from '../contracts/common.d.ts'
  */
 
 /** So long before the limit it is asked for the last time. */

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { EXIT } from '../errors.js';
 
 /**
- * @import * as Contract from '../contracts/load.d.ts'
+ * @import * as Contract from '../contracts/common.d.ts'
  * @import { StopReason } from './driver.js'
  */
 

@@ -34,7 +34,8 @@ import { serve } from './thread.js';
 
 /**
  * @import { BatchFacts, FeeState, SeenBlock, WalletState } from '../contracts/chain.d.ts'
- * @import { Clock, EngineConfig, Platform, Sample, Schedule, SnapshotState, ThreadPort, WorkloadState } from '../contracts/load.d.ts'
+ * @import { Clock } from '../contracts/common.d.ts'
+ * @import { EngineConfig, Platform, Sample, Schedule, SnapshotState, ThreadPort, WorkloadState } from '../contracts/load.d.ts'
  * @import { StopReason } from './driver.js'
  * @import { ChainIdentityState } from '../chain/chain-identity.js'
  * @import { Endpoints } from '../chain/endpoints.js'

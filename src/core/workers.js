@@ -25,7 +25,8 @@ import { Thread } from './thread.js';
 
 /**
  * @import { SeenBlock } from '../contracts/chain.d.ts'
- * @import { Clock, Engine, EngineConfig, LoadPlan, Pace, Platform, Sample, Schedule, Snapshot, SnapshotState, Stop, Workload } from '../contracts/load.d.ts'
+ * @import { Clock, Stop } from '../contracts/common.d.ts'
+ * @import { Engine, EngineConfig, LoadPlan, Pace, Platform, Sample, Schedule, Snapshot, SnapshotState, Workload } from '../contracts/load.d.ts'
  * @import { Output } from '../contracts/output.d.ts'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { StressError } from '../errors.js'

@@ -5,7 +5,7 @@ import { ProtocolError, RpcError } from '../errors.js';
  * How new heads are learned of: a subscription if the endpoint supports it, otherwise polls; and the requests for blocks.
  *
  * @import { Block, BlockWithHashes, Rpc, Sighting } from '../contracts/chain.d.ts'
- * @import { Clock } from '../contracts/load.d.ts'
+ * @import { Clock } from '../contracts/common.d.ts'
  */
 
 const POLLS_PER_BLOCK = 10;

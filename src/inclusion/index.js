@@ -10,7 +10,7 @@ import { METHOD as SYNC, SyncInclusion, isRefused } from './sync.js';
  * The table of inclusion detectors, which find the block of a transaction, and the choice of the one that a run uses.
  *
  * @import { Block, Chosen, InclusionDetector, Reorg, Rpc, Sighting } from '../contracts/chain.d.ts'
- * @import { Clock } from '../contracts/load.d.ts'
+ * @import { Clock } from '../contracts/common.d.ts'
  *
  * @typedef {object} InclusionOptions
  * @property {Rpc} rpc

@@ -14,7 +14,7 @@ import { webSocketClass } from '../web-socket.js';
  * subscribe.
  *
  * @import { WebSocket } from 'ws'
- * @import { Clock } from '../contracts/load.d.ts'
+ * @import { Clock } from '../contracts/common.d.ts'
  *
  * @typedef {{url: string, insecure: boolean}} FeedAddress plain data
  */

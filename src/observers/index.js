@@ -9,7 +9,9 @@ import { refills } from './refills/index.js';
  * listens in each thread of the load (`observe`); `open` makes the side of the run, in the main thread.
  *
  * @import { SeenBlock } from '../contracts/chain.d.ts'
- * @import { Clock, Config, Observer, ObserverTools, OpenOptions, OperationIdentity, RemovedOperation, RunEnd, RunObserver, Sample, Snapshot, TransactionStatus } from '../contracts/load.d.ts'
+ * @import { Clock } from '../contracts/common.d.ts'
+ * @import { Config } from '../contracts/config.d.ts'
+ * @import { Observer, ObserverTools, OpenOptions, OperationIdentity, RemovedOperation, RunEnd, RunObserver, Sample, Snapshot, TransactionStatus } from '../contracts/load.d.ts'
  * @import { IntervalRow, Phase, RunFile } from '../contracts/run-file.d.ts'
  * @import { StressError } from '../errors.js'
  *

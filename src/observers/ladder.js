@@ -15,7 +15,8 @@ import { FlashblockFeed, checkFeed } from './flashblocks.js';
  * safe and finalized, and which operations are not in the chain at the end although they had reached a level.
  *
  * @import { Rpc } from '../contracts/chain.d.ts'
- * @import { Config, LevelFigures, Observer, ObserverTools, OperationIdentity, RemovedOperation, RunObserver, Sample, TransactionStatus, Warn } from '../contracts/load.d.ts'
+ * @import { Config } from '../contracts/config.d.ts'
+ * @import { LevelFigures, Observer, ObserverTools, OperationIdentity, RemovedOperation, RunObserver, Sample, TransactionStatus, Warn } from '../contracts/load.d.ts'
  * @import { BrokenPromises, RunFile, Rung, Unknown, WithUnknown } from '../contracts/run-file.d.ts'
  * @import { FeedAddress } from './flashblocks.js'
  * @import { ObserverRow } from './index.js'

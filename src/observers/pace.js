@@ -12,7 +12,8 @@ import { counted } from '../text.js';
  * --pool-target and --max-base-fee: what is due depends on the chain. This is the side of the run, which looks at the pool
  * and at the base fee; the threads start, or hold back, operations (Driver.setPace).
  *
- * @import { Config, OpenOptions, Pace as PaceOfLoad, RunObserver } from '../contracts/load.d.ts'
+ * @import { Config } from '../contracts/config.d.ts'
+ * @import { OpenOptions, Pace as PaceOfLoad, RunObserver } from '../contracts/load.d.ts'
  * @import { PaceFacts, PoolDepth, WithUnknown } from '../contracts/run-file.d.ts'
  * @import { ObserverRow } from './index.js'
  */

@@ -7,7 +7,7 @@ import { summaryText } from './summary.js';
 import { columnsOf, paintOf } from './terminal.js';
 
 /**
- * @import { Clock } from '../contracts/load.d.ts'
+ * @import { Clock } from '../contracts/common.d.ts'
  * @import { LiveFigures, Output, OutputOptions, OutputStream, StatusLine, Totals } from '../contracts/output.d.ts'
  * @import { IntervalRow } from '../contracts/run-file.d.ts'
  *

@@ -5,7 +5,7 @@ import { OutputStream, fileStream, stderr } from './streams.js';
 import { paintOf } from './terminal.js';
 
 /**
- * @import { Log } from '../contracts/load.d.ts'
+ * @import { Log } from '../contracts/common.d.ts'
  * @import { StreamEntry } from 'pino'
  * @import { Style } from './terminal.js'
  */

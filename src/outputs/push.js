@@ -9,7 +9,7 @@ import { BUCKETS, FAMILIES, LABEL_NAMES, PrometheusState, labelsOf } from './pro
  * --push: the figures of the Prometheus page, sent to an OpenTelemetry collector or to Prometheus (OTLP/HTTP, JSON).
  *
  * @import { Headers } from '../contracts/chain.d.ts'
- * @import { Clock } from '../contracts/load.d.ts'
+ * @import { Clock } from '../contracts/common.d.ts'
  * @import { Output, OutputOptions } from '../contracts/output.d.ts'
  * @import { Family, Labels, Value } from './prometheus.js'
  *

@@ -8,7 +8,8 @@ import { Stats, groupJson, newGroup, zeroCounts } from './stats.js';
 import { SpanLog, shareIn } from './throughput.js';
 
 /**
- * @import { GroupFigures, Latencies, Sample, Span } from '../contracts/load.d.ts'
+ * @import { Span } from '../contracts/common.d.ts'
+ * @import { GroupFigures, Latencies, Sample } from '../contracts/load.d.ts'
  * @import { Counts, EndpointFigures, GasOfOperations, RunFile } from '../contracts/run-file.d.ts'
  */
 

@@ -16,7 +16,8 @@ import { judge } from './verdict.js';
  *
  * @import * as Contract from '../contracts/load.d.ts'
  * @import { GroupFigures, Stats } from '../contracts/load.d.ts'
- * @import { BlockTotals, Counts, GeneratorFacts, Rates, RunFile, RunParts, Threshold, WithUnknown } from '../contracts/run-file.d.ts'
+ * @import { RunParts } from '../contracts/load.d.ts'
+ * @import { BlockTotals, Counts, GeneratorFacts, Rates, RunFile, Threshold, WithUnknown } from '../contracts/run-file.d.ts'
  */
 
 /**

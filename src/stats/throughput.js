@@ -7,7 +7,8 @@
  * such as a plain call, counts at its instant.
  *
  * @import { SeenBlock } from '../contracts/chain.d.ts'
- * @import { Span, SpanCount, SpreadReport } from '../contracts/load.d.ts'
+ * @import { Span } from '../contracts/common.d.ts'
+ * @import { SpanCount, SpreadReport } from '../contracts/load.d.ts'
  * @import { BlockRates, Series as SeriesJson } from '../contracts/run-file.d.ts'
  * @import { IntervalLog } from './stats.js'
  */

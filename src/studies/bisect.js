@@ -21,7 +21,7 @@ import { runStudy } from './study.js';
  * The bisection: finds the commit that made a metric worse. It makes pairs of runs, one at a commit and one at the good
  * commit, in an order drawn by chance, until src/studies/bisection.js is sure.
  *
- * @import { Config } from '../contracts/load.d.ts'
+ * @import { Config } from '../contracts/config.d.ts'
  * @import { BisectFile, BisectPair, Parts, StudyConfig } from '../contracts/study.d.ts'
  * @import { BisectionEnd } from './bisection.js'
  * @import { Made, TOOLS, RunRequest } from './experiment.js'

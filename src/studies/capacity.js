@@ -10,7 +10,7 @@ import { median } from './statistics.js';
  * What `stress find` decides itself: how many wallets, how many operations in flight, how long a run is, and how long the
  * search.
  *
- * @import { Config } from '../contracts/load.d.ts'
+ * @import { Config } from '../contracts/config.d.ts'
  * @import { RunFile } from '../contracts/run-file.d.ts'
  * @import { Find } from '../contracts/study.d.ts'
  */

@@ -9,7 +9,7 @@ import { isWhole, readIfAny, reader } from './run-files.js';
 import { runCommand, startNode } from './shell-commands.js';
 
 /**
- * @import { Stop } from '../contracts/load.d.ts'
+ * @import { Stop } from '../contracts/common.d.ts'
  * @import { RunFile } from '../contracts/run-file.d.ts'
  * @import { Parts, StudyConfig } from '../contracts/study.d.ts'
  * @import { Budget } from './budget.js'

@@ -18,7 +18,7 @@ import { sweepResult } from './sweep-text.js';
 import { CONFIDENCE, MAX_TRIALS, ThresholdEstimate } from './threshold-estimate.js';
 
 /**
- * @import { Config } from '../contracts/load.d.ts'
+ * @import { Config } from '../contracts/config.d.ts'
  * @import { RunFile, Threshold } from '../contracts/run-file.d.ts'
  * @import { Find, Parts, Searched, StudyConfig, SweepCell, SweepFile, Trial } from '../contracts/study.d.ts'
  * @import { Made, TOOLS, RunRequest } from './experiment.js'

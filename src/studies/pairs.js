@@ -14,7 +14,8 @@ import { PairedSequence, decidingAlpha, fewestPairs } from './sequential.js';
 import { runStudy } from './study.js';
 
 /**
- * @import { Config, LoadConfig } from '../contracts/load.d.ts'
+ * @import { Config } from '../contracts/config.d.ts'
+ * @import { LoadConfig } from '../contracts/load.d.ts'
  * @import { RunFile } from '../contracts/run-file.d.ts'
  * @import { Both, PairsFile, Parts, Sequential, StudyConfig } from '../contracts/study.d.ts'
  * @import { Made, TOOLS, RunRequest } from './experiment.js'

@@ -11,7 +11,7 @@ import { transports } from '../transport/index.js';
  * Commands of the user for the shell: those that start a node for one run (--start, --start-a, --start-b), and those that
  * end by themselves (--build, --before-cell). What they start ends with them, or with this process.
  *
- * @import { Clock, Stop } from '../contracts/load.d.ts'
+ * @import { Clock, Stop } from '../contracts/common.d.ts'
  *
  * @typedef {object} Command
  * @property {string} command

@@ -15,7 +15,7 @@ import { counted } from '../text.js';
  * continues a study after an interrupt, a kill -9 or a full disk: the engine gives it the runs that are in the folder, and
  * makes the others.
  *
- * @import { Config } from '../contracts/load.d.ts'
+ * @import { Config } from '../contracts/config.d.ts'
  * @import { RunFile } from '../contracts/run-file.d.ts'
  * @import { Parts, StudyConfig, StudyFile } from '../contracts/study.d.ts'
  * @import { Made, TOOLS, RunRequest } from './experiment.js'

@@ -13,7 +13,7 @@ import { sweepCsv, sweepMarkdown, sweepResult } from './sweep-text.js';
 import { partOf } from '../text.js';
 
 /**
- * @import { Config } from '../contracts/load.d.ts'
+ * @import { Config } from '../contracts/config.d.ts'
  * @import { Find, Parts, StudyConfig, SweepCell, SweepFile } from '../contracts/study.d.ts'
  * @import { Made, TOOLS, RunRequest } from './experiment.js'
  * @import { Cell } from './plan.js'

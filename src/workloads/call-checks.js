@@ -6,7 +6,7 @@ import { compile } from './templates.js';
 
 /**
  * @import { Purpose, Rpc } from '../contracts/chain.d.ts'
- * @import { Clock } from '../contracts/load.d.ts'
+ * @import { Clock } from '../contracts/common.d.ts'
  * @import { CallKind } from './calls-file.js'
  * @import { Compiled } from './templates.js'
  */

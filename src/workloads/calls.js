@@ -16,7 +16,8 @@ import { createReplay } from './replay.js';
  * Random values come from the tag of the run, with a separate sequence for each user.
  *
  * @import { Rpc } from '../contracts/chain.d.ts'
- * @import { CallPreparation, Clock, DataSet, Settings } from '../contracts/load.d.ts'
+ * @import { Clock } from '../contracts/common.d.ts'
+ * @import { CallPreparation, DataSet, Settings } from '../contracts/load.d.ts'
  * @import { CallWorkload } from '../contracts/workload.d.ts'
  * @import { InputError, RefusedError } from '../errors.js'
  * @import { Random } from '../random.js'

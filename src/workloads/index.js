@@ -13,7 +13,8 @@ import { counted } from '../text.js';
  * without wallets.
  *
  * @import { Rpc } from '../contracts/chain.d.ts'
- * @import { AuditReading, CallWorkload, Check, Clock, Settings, TransactionWorkload, Workload, WorkloadState } from '../contracts/load.d.ts'
+ * @import { Clock } from '../contracts/common.d.ts'
+ * @import { AuditReading, CallWorkload, Check, Settings, TransactionWorkload, Workload, WorkloadState } from '../contracts/load.d.ts'
  * @import { AuditReading as OwnReading, CallWorkload as OwnCalls, Create, Gas, Kit, TransactionWorkload as OwnTransactions } from '../contracts/workload.d.ts'
  * @import { SideThread } from '../core/side-thread.js'
  *

@@ -13,7 +13,7 @@ import { openReplay } from './replay-file.js';
  * --check-rpc the answers of two endpoints are compared, as of one block.
  *
  * @import { Rpc } from '../contracts/chain.d.ts'
- * @import { Clock } from '../contracts/load.d.ts'
+ * @import { Clock } from '../contracts/common.d.ts'
  * @import { CallWorkload } from '../contracts/workload.d.ts'
  * @import { BuiltInOptions } from './index.js'
  * @import { RecordedCall } from './replay-file.js'

@@ -7,7 +7,7 @@ import { toHex } from '../../src/chain/answers.js';
 
 /**
  * @import { Transport } from '../../src/contracts/chain.d.ts'
- * @import { Clock } from '../../src/contracts/load.d.ts'
+ * @import { Clock } from '../../src/contracts/common.d.ts'
  */
 
 const HEAD = 100;

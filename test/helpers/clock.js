@@ -1,6 +1,6 @@
 import { sleepBy } from '../../src/clock.js';
 
-/** @import { Clock } from '../../src/contracts/load.d.ts' */
+/** @import { Clock } from '../../src/contracts/common.d.ts' */
 
 /**
  * A clock that a test turns by hand. Time stands still until it does, and while it moves everything that became

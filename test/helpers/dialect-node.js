@@ -3,7 +3,7 @@ import { TransportError } from '../../src/errors.js';
 
 /**
  * @import { Transport } from '../../src/contracts/chain.d.ts'
- * @import { Clock } from '../../src/contracts/load.d.ts'
+ * @import { Clock } from '../../src/contracts/common.d.ts'
  * @import { TransportOptions } from '../../src/contracts/chain.d.ts'
  * @import { RpcRequest } from './endpoint.js'
  * @import { Ask } from './memory-chain.js'

@@ -7,7 +7,7 @@ import { fakeRpc } from './fake-rpc.js';
 import { hash32 } from './samples.js';
 
 /**
- * @import { Clock } from '../../src/contracts/load.d.ts'
+ * @import { Clock } from '../../src/contracts/common.d.ts'
  * @import { Handlers } from './fake-rpc.js'
  */
 

@@ -8,7 +8,7 @@ import { recover } from 'tiny-secp256k1';
 import { readArtifact } from '../../src/workloads/contract-state.js';
 
 /**
- * @import { Clock } from '../../src/contracts/load.d.ts'
+ * @import { Clock } from '../../src/contracts/common.d.ts'
  *
  * @typedef {(method: string, params: any[]) => Promise<any>} Ask resolves with the result, rejects with the error answer
  * @typedef {{nonces: Map<string, number>, balances: Map<string, bigint>, counts: Map<string, number>, codes: Map<string, string>}} State

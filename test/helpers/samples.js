@@ -11,7 +11,8 @@ import { Stats, rowOf as rowOfStats, noneUsed } from '../../src/stats/stats.js';
 /**
  * @import { SeenBlock } from '../../src/contracts/chain.d.ts'
  * @import { Sample } from '../../src/contracts/load.d.ts'
- * @import { AuditReport, IntervalRow, Readings, RunFile, RunParts } from '../../src/contracts/run-file.d.ts'
+ * @import { RunParts } from '../../src/contracts/load.d.ts'
+ * @import { AuditReport, IntervalRow, Readings, RunFile } from '../../src/contracts/run-file.d.ts'
  */
 
 /** @param {number} index */

@@ -7,7 +7,8 @@ import { dialectTransport } from './dialect-node.js';
 import { createMemoryChain } from './memory-chain.js';
 
 /**
- * @import { Config, Platform } from '../../src/contracts/load.d.ts'
+ * @import { Config } from '../../src/contracts/config.d.ts'
+ * @import { Platform } from '../../src/contracts/load.d.ts'
  * @import { Output } from '../../src/contracts/output.d.ts'
  * @import { RunFile } from '../../src/contracts/run-file.d.ts'
  * @import { Dialect } from './dialect-node.js'

@@ -1,7 +1,7 @@
 /** The contracts (src/contracts/) and the types of the package: the compiler and the linter say whether they hold. */
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync, readdirSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { ESLint } from 'eslint';
@@ -85,7 +85,7 @@ const PLANTED = [
     '  state?: Promise<any>[];',
     'index.d.ts: defineWorkload(workload)(options).state',
   ],
-  ['load.d.ts', '  errors: Error[];', '  errors: Missing[];', 'contracts/load.d.ts: Stop.errors'],
+  ['common.d.ts', '  errors: Error[];', '  errors: Missing[];', 'contracts/common.d.ts: Stop.errors'],
 ];
 
 describe('types of the package', () => {
@@ -125,5 +125,39 @@ describe('lint: a contract', () => {
   it('imports contracts, and the interface of ethers', async () => {
     const text = `import type { Clock } from './load.d.ts';\nimport type { Interface } from 'ethers';\nexport type A = [Clock, Interface];`;
     assert.deepEqual(await rulesFor(text), []);
+  });
+});
+
+/** Names of the contracts that one imports, by its name. */
+const IMPORTS = new Map(
+  CONTRACTS.map((file) => {
+    const { importedFiles } = ts.preProcessFile(readFileSync(file, 'utf8'));
+    return [
+      basename(file),
+      importedFiles.map(({ fileName }) => basename(fileName)).filter((name) => name !== 'ethers'),
+    ];
+  }),
+);
+
+/** @param {ReadonlyMap<string, string[]>} imports @returns {string[][]} paths that end where they began */
+function circlesIn(imports) {
+  /** @param {string[]} path @returns {string[][]} */
+  const from = (path) =>
+    (imports.get(path[path.length - 1]) ?? []).flatMap((name) =>
+      name === path[0] ? [[...path, name]] : path.includes(name) ? [] : from([...path, name]),
+    );
+  return [...imports.keys()].flatMap((name) => from([name]));
+}
+
+describe('the contracts have an order', () => {
+  it('none imports one that imports it', () => {
+    assert.deepEqual(circlesIn(IMPORTS), []);
+    assert.deepEqual(circlesIn(new Map([...IMPORTS, ['common.d.ts', ['load.d.ts']]])).length > 0, true);
+  });
+
+  it('common.d.ts is the lowest, and config.d.ts the highest', () => {
+    assert.deepEqual(IMPORTS.get('common.d.ts'), []);
+    const above = [...IMPORTS].filter(([, imported]) => imported.includes('config.d.ts')).map(([name]) => name);
+    assert.deepEqual(above, []);
   });
 });

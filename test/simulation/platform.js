@@ -9,7 +9,8 @@ import { sleepBy } from '../../src/clock.js';
 import { randomNumbers } from '../../src/random.js';
 
 /**
- * @import { Clock, Platform, StartThread, ThreadHost } from '../../src/contracts/load.d.ts'
+ * @import { Clock } from '../../src/contracts/common.d.ts'
+ * @import { Platform, StartThread, ThreadHost } from '../../src/contracts/load.d.ts'
  *
  * @typedef {{dueUs: number, id: number, callback: () => void}} Timer
  */

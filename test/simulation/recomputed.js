@@ -385,8 +385,10 @@ export const RECOMPUTED = {
       pace: load.poolTarget !== null || load.maxBaseFeeWei !== null,
       byStage: load.stages !== null,
     };
-    for (const [name, isAsked] of Object.entries(asked))
-      if (isAsked !== /** @type {any} */ (run[name] != null)) yield `${name}: ${isAsked ? 'missing' : 'not asked for'}`;
+    for (const [name, isAsked] of Object.entries(asked)) {
+      const part = /** @type {any} */ (run)[name] ?? null;
+      if (isAsked !== (part !== null)) yield `${name}: ${isAsked ? 'missing' : 'not asked for'}`;
+    }
   },
 
   *'a lack of funds is said'({ lines }, { failures, verdict, end }) {

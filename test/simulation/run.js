@@ -15,7 +15,8 @@ import { VirtualTime, createSimulatedPlatform } from './platform.js';
 
 /**
  * @import { SeenBlock, Transport } from '../../src/contracts/chain.d.ts'
- * @import { Config, Platform, Sample } from '../../src/contracts/load.d.ts'
+ * @import { Config } from '../../src/contracts/config.d.ts'
+ * @import { Platform, Sample } from '../../src/contracts/load.d.ts'
  * @import { LiveFigures, Output } from '../../src/contracts/output.d.ts'
  * @import { RunFile } from '../../src/contracts/run-file.d.ts'
  * @import { Behaviour } from './features.js'

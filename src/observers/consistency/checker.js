@@ -8,7 +8,7 @@ import { RECENT_BLOCKS } from './endpoint.js';
 /**
  * Makes rounds of all checks at each endpoint, at a bounded rate, and collects proven contradictions.
  *
- * @import { Clock } from '../../contracts/load.d.ts'
+ * @import { Clock } from '../../contracts/common.d.ts'
  * @import { Consistency } from '../../contracts/run-file.d.ts'
  * @import { Contradiction, Subject, VerifiedOperation } from './checks.js'
  * @import { CheckedEndpoint } from './endpoint.js'

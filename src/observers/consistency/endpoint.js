@@ -8,7 +8,7 @@ import { byHash, byNumber } from './checks.js';
  * behind.
  *
  * @import { Rpc } from '../../contracts/chain.d.ts'
- * @import { Clock } from '../../contracts/load.d.ts'
+ * @import { Clock } from '../../contracts/common.d.ts'
  * @import { CheckedBlock, Contradiction, Request } from './checks.js'
  */
 

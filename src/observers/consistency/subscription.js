@@ -6,7 +6,7 @@ import { byHash, byNumber } from './checks.js';
 /**
  * A subscription to new heads (a ws:// endpoint) brings each head once, and leaves none out.
  *
- * @import { Clock } from '../../contracts/load.d.ts'
+ * @import { Clock } from '../../contracts/common.d.ts'
  * @import { ConsistencyChecker } from './checker.js'
  * @import { Request } from './checks.js'
  * @import { CheckedEndpoint } from './endpoint.js'

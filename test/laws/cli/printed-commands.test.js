@@ -16,7 +16,7 @@ import { sweepOf } from '../../helpers/sweep-file.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 import { readCommand } from './read.js';
 
-/** @import { Config } from '../../../src/contracts/load.d.ts' */
+/** @import { Config } from '../../../src/contracts/config.d.ts' */
 
 const URL_ = 'http://127.0.0.1:8545';
 const FOLDER = temporaryFolder({ after });

@@ -11,7 +11,8 @@ import { Recorder } from '../../../src/stats/recorder.js';
 import { createFakeClock } from '../../helpers/clock.js';
 
 /**
- * @import { Clock, Schedule } from '../../../src/contracts/load.d.ts'
+ * @import { Clock } from '../../../src/contracts/common.d.ts'
+ * @import { Schedule } from '../../../src/contracts/load.d.ts'
  * @import { Operation } from '../../../src/core/operation.js'
  */
 

@@ -13,7 +13,8 @@ import { equalBy } from '../../helpers/equal-by.js';
 import { readingsOf } from '../../helpers/samples.js';
 
 /**
- * @import { Clock, EngineReport, LoadPlan, SpanCount } from '../../../src/contracts/load.d.ts'
+ * @import { Clock } from '../../../src/contracts/common.d.ts'
+ * @import { EngineReport, LoadPlan, SpanCount } from '../../../src/contracts/load.d.ts'
  * @import { LiveFigures, Output, Totals } from '../../../src/contracts/output.d.ts'
  * @import { Counts, IntervalRow } from '../../../src/contracts/run-file.d.ts'
  * @import { WarmUpOptions } from '../../../src/core/load.js'

@@ -9,7 +9,7 @@ import { equalBy } from '../../helpers/equal-by.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
 /**
- * @import { Log } from '../../../src/contracts/load.d.ts'
+ * @import { Log } from '../../../src/contracts/common.d.ts'
  * @import { TestContext } from 'node:test'
  */
 

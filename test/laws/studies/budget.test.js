@@ -12,7 +12,7 @@ import { ENVIRONMENT, runOf } from './runs.js';
 import { studied } from './study.js';
 
 /**
- * @import { Config } from '../../../src/contracts/load.d.ts'
+ * @import { Config } from '../../../src/contracts/config.d.ts'
  * @import { Parts } from '../../../src/contracts/study.d.ts'
  * @import { Finished } from '../../../src/studies/experiment.js'
  */

@@ -7,7 +7,7 @@ import { createFakeClock } from '../../helpers/clock.js';
 import { runOf } from './runs.js';
 
 /**
- * @import { Config } from '../../../src/contracts/load.d.ts'
+ * @import { Config } from '../../../src/contracts/config.d.ts'
  * @import { Parts } from '../../../src/contracts/study.d.ts'
  * @import { Finished } from '../../../src/studies/experiment.js'
  *
