@@ -1,6 +1,4 @@
-import { askAll, balanceOf, gather, nonceOf, nullIfRefused, transactionOf } from '../chain/answers.js';
-import { BlockRoom, MAX_REPLACEMENTS, NO_BLOCK_MS, SKIPPED_BLOCKS } from '../chain/left-out.js';
-import { classOf } from '../chain/refusals.js';
+import { balanceOf, gather } from '../chain/answers.js';
 import { isLimit } from '../chain/retries.js';
 import { revertReason } from '../chain/send.js';
 import { FundsError, InternalError, RefusedError, RpcError, WorkloadError } from '../errors.js';
@@ -9,12 +7,10 @@ import { timeText } from '../text.js';
 import { Queue } from './queue.js';
 import { identityOf } from './ledger.js';
 import { groupByAccount } from './nonces.js';
-import { foundByReceipt } from './submit.js';
+import { MAX_HASHES, Resubmission } from './resubmission.js';
 import { transactionStatusOf } from './transaction-status.js';
 
 /**
- * @import { LeftOut } from '../chain/left-out.js'
- * @import { RefusalClass } from '../contracts/chain.d.ts'
  * @import { Sample } from '../contracts/load.d.ts'
  * @import { ReorgEvent } from '../contracts/run-file.d.ts'
  * @import { Driver } from './driver.js'
@@ -169,37 +165,11 @@ export class CallRecovery extends Recovery {
 
 const CHECK_INTERVAL_MS = 1000;
 
-/** An accepted transaction is overdue after this many blocks, within these limits in milliseconds. */
-const OVERDUE_BLOCKS = 5;
-const OVERDUE_MS = Object.freeze([1000, 15_000]);
-
-/** Longest interval between rebroadcasts; it starts with the overdue time and doubles. */
-const MAX_INTERVAL_MS = 60_000;
-
 /**
  * How long a node may report a lower nonce than ours before the transactions are resubmitted. A lagging node refuses
  * them, but a chain that lost blocks and makes blocks on demand needs them.
  */
 const BEHIND_MS = 2000;
-
-const MAX_CHECKED = 100;
-
-/** Most transactions for one nonce. */
-const MAX_HASHES = 20;
-
-/**
- * The last rebroadcast of a transaction, their number, and the newest block at that time (or soon after acceptance).
- *
- * @typedef {object} Rebroadcast
- * @property {number} atUs
- * @property {number} times
- * @property {number | null} block
- * @property {number} [replacements] because blocks had left it out
- * @property {boolean} [isLost] the node took it, and lost it
- */
-
-/** There is no block that could have left it out. @type {LeftOut} */
-const NO_EVIDENCE = Object.freeze({ leastTipWei: 0n, isTipLow: false, isTipKnown: true });
 
 /** A failed transaction decides the next nonce of its wallet; a reorg returns transactions that had been included. */
 export class TransactionRecovery extends Recovery {
@@ -209,26 +179,21 @@ export class TransactionRecovery extends Recovery {
   #waiting = new Queue();
   /** When a wallet last began to wait for a payment. */
   #unpaidUs = 0;
-  /** By operation: of those that took long. @type {WeakMap<object, Rebroadcast>} */
-  #rebroadcasts = new WeakMap();
-  #room;
-  /** The newest block when the last operation was replaced because there was none. */
-  #probedAt = -1;
-  /** Since when there is no other block. @type {{number: number, sinceUs: number}} */
-  #newest = { number: -1, sinceUs: 0 };
-  /** When the operation was accepted that was accepted last of those in blocks. */
-  #lastIncludedUs = -Infinity;
-  /** Why blocks leave transactions out, in words; null: they do not. @type {string | null} */
-  leftOutWords = null;
+  #resubmission;
   #tools;
   #ledger;
 
   /** @param {Driver} driver @param {Tools} tools @param {Ledger} ledger */
   constructor(driver, tools, ledger) {
     super(driver);
-    this.#room = new BlockRoom(tools.rpc, 'resolve');
+    this.#resubmission = new Resubmission(tools);
     this.#tools = tools;
     this.#ledger = ledger;
+  }
+
+  /** Why blocks leave transactions out; null: they do not. */
+  get leftOutWords() {
+    return this.#resubmission.leftOutWords;
   }
 
   /**
@@ -244,8 +209,7 @@ export class TransactionRecovery extends Recovery {
     const pauseMs = PAUSE_MS[0] * 2 ** (this.driver.seatOf(account).failuresInRow - 1);
     const isResolved = await this.#watchStatus(operation, pauseMs, this.driver.halted, async (decision) => {
       if (decision.status === 'pending') {
-        if (this.#isDue(operation, this.#tools.clock.nowUs(), this.#overdueAfterMs()))
-          await this.#rebroadcast(operation);
+        if (this.#resubmission.isDue(operation)) await this.#resubmission.send(operation);
         return false;
       }
       this.#ledger.settle(operation, sample, decision);
@@ -309,10 +273,8 @@ export class TransactionRecovery extends Recovery {
 
   /** @override @param {Operation} operation */
   onVerified(operation) {
-    const { account, nonce, startedAtUs, hashes, raw, inclusion, fee } = operation;
-    this.#lastIncludedUs = Math.max(this.#lastIncludedUs, operation.sample.acceptedAtUs ?? -Infinity);
-    const isReplaced = (this.#rebroadcasts.get(operation)?.replacements ?? 0) > 0;
-    if (isReplaced && fee !== null && operation.hash === hashes.at(-1)) this.#tools.presigner.learn(fee);
+    const { account, nonce, startedAtUs, hashes, raw, inclusion } = operation;
+    this.#resubmission.noteVerified(operation);
     const blockNumber = inclusion?.number ?? 0;
     const { recentInclusions } = this.#ledger;
     recentInclusions.add({
@@ -327,14 +289,9 @@ export class TransactionRecovery extends Recovery {
     });
   }
 
-  /**
-   * Sends overdue accepted transactions again if the node has lost them. Replaces those whose fee is too low, and those
-   * that the node keeps queued although their nonce is next. Transactions that the node knows stay as they are while no
-   * blocks are made.
-   * @override
-   */
+  /** @override */
   async watch() {
-    const { clock, retryPolicy, inclusion, limits } = this.#tools;
+    const { clock, retryPolicy } = this.#tools;
     const { drained, live } = this.driver;
     /** When the node's nonce fell behind ours, by wallet. @type {Map<Account, number>} */
     const lagging = new Map();
@@ -342,29 +299,7 @@ export class TransactionRecovery extends Recovery {
       await clock.sleep(Math.max(CHECK_INTERVAL_MS, retryPolicy.waitMs(clock.nowUs())), drained);
       const nowUs = clock.nowUs();
       this.driver.lookAtLimits();
-      const overdueMs = this.#overdueAfterMs();
-      const { newestBlock } = inclusion.stats();
-      if (newestBlock !== this.#newest.number) this.#newest = { number: newestBlock, sinceUs: nowUs };
-      /** @type {Operation[]} */
-      const all = [];
-      for (const operation of live) {
-        if (operation.inclusion !== null || operation.sample.acceptedAtUs === null) continue;
-        this.#lastOf(operation).block ??= newestBlock;
-        if (this.#isDue(operation, nowUs, overdueMs)) all.push(operation);
-      }
-      // Rotates, so that slow operations do not hide others.
-      const from = (round * MAX_CHECKED) % Math.max(all.length, 1);
-      const turns = [...all.slice(from), ...all.slice(0, from)];
-      const isNext = (/** @type {Operation} */ { nonce, account }) => nonce <= account.wallet.nonce;
-      // A pool that evicts has room for the next transaction of a wallet, and none for those behind it.
-      const behind = limits.isEvicting ? [] : turns.filter((operation) => !isNext(operation));
-      const overdue = [...turns.filter(isNext), ...behind].slice(0, Math.min(MAX_CHECKED, limits.most));
-      // Nodes need them in nonce order.
-      overdue.sort((a, b) => a.nonce - b.nonce);
-      const nonces = await this.#checkOverdue(overdue, newestBlock).catch((error) => {
-        retryPolicy.noteRetryAfter(error, clock.nowUs());
-        return new Map(); // the endpoint is down; retried in the next round
-      });
+      const nonces = await this.#resubmission.check(live, round);
       for (const [account, next] of nonces) {
         const sinceUs = lagging.get(account);
         if (next >= account.wallet.nonce) lagging.delete(account);
@@ -373,30 +308,6 @@ export class TransactionRecovery extends Recovery {
         else if (nowUs - sinceUs >= BEHIND_MS * 1000) this.#resubmitOrphans(this.#ledger.reopenOf(account, next));
       }
     }
-  }
-
-  /** @param {object} operation @returns {Rebroadcast} */
-  #lastOf(operation) {
-    const known = this.#rebroadcasts.get(operation) ?? { atUs: 0, times: 0, block: null };
-    this.#rebroadcasts.set(operation, known);
-    return known;
-  }
-
-  /** @param {Operation} operation @param {number} nowUs @param {number} overdueMs */
-  #isDue(operation, nowUs, overdueMs) {
-    const { times } = this.#lastOf(operation);
-    return this.#waitedMs(operation, nowUs) >= Math.min(overdueMs * 2 ** Math.min(times, 10), MAX_INTERVAL_MS);
-  }
-
-  /** Since the node accepted it, or it was last sent again. @param {Operation} operation */
-  #waitedMs(operation, nowUs = this.#tools.clock.nowUs()) {
-    const { sample, startedAtUs } = operation;
-    return (nowUs - Math.max(sample.acceptedAtUs ?? startedAtUs, this.#lastOf(operation).atUs)) / 1000;
-  }
-
-  #overdueAfterMs() {
-    const [leastMs, mostMs] = OVERDUE_MS;
-    return Math.min(Math.max(this.#tools.inclusion.stats().blockMs * OVERDUE_BLOCKS, leastMs), mostMs);
   }
 
   /**
@@ -451,8 +362,7 @@ export class TransactionRecovery extends Recovery {
     for (const { operation, state } of [...slots]) {
       if (state !== 'live' || operation === null) continue;
       if (operation.sample.acceptedAtUs === null || operation.inclusion !== null || operation.isCancelled) continue;
-      this.#lastOf(operation).times = 0;
-      await this.#rebroadcast(operation);
+      await this.#resubmission.sendSoon(operation);
     }
   }
 
@@ -474,194 +384,6 @@ export class TransactionRecovery extends Recovery {
   }
 
   /**
-   * The nonces decide what else is asked, in batches. A transaction whose question is not answered waits for the next
-   * round: on some chains a transaction that is not there takes seconds.
-   * @param {Operation[]} overdue
-   * @param {number} newestBlock
-   * @returns {Promise<Map<Account, number>>} next nonce of each wallet on the chain
-   */
-  async #checkOverdue(overdue, newestBlock) {
-    const { rpc } = this.#tools;
-    const nonces = await askAll(
-      rpc,
-      overdue.map(({ account }) => nonceOf(account.wallet.address, 'latest')),
-      'resolve',
-    );
-    const next = new Map(overdue.map(({ account }, i) => [account, nonces[i]]));
-    const looked = overdue.map((operation) => ({ operation, answers: this.#lookAt(operation, next) }));
-    const byAccount = groupByAccount(looked, ({ operation }) => operation.account);
-    await Promise.all(
-      [...byAccount].map(async ([account, own]) => {
-        // In nonce order.
-        for (const { operation, answers } of own)
-          await this.#checkOne(operation, Number(next.get(account)), await answers, newestBlock);
-      }),
-    );
-    return next;
-  }
-
-  /**
-   * @param {Operation} operation overdue
-   * @param {Map<Account, number>} next
-   * @returns {Promise<{isKnown?: boolean, pending?: number | null}>} isKnown: undefined without an answer
-   */
-  async #lookAt(operation, next) {
-    const { account, nonce, hashes } = operation;
-    const { rpc, clock, retryPolicy } = this.#tools;
-    if (Number(next.get(account)) > nonce) return {};
-    // If anvil receives a transaction while it makes the block with the previous nonce, it keeps the transaction queued
-    // and never includes it. Sending the same bytes again has no effect there: a replacement helps, and one is enough.
-    const isAsked = this.#lastOf(operation).times === 1;
-    const pending = isAsked
-      ? gather(rpc, nonceOf(account.wallet.address, 'pending'), 'resolve').catch(() => null)
-      : null;
-    try {
-      // A replacement may have been refused, or be the only one that the node still has.
-      const known = hashes.map((hash) => nullIfRefused(gather(rpc, transactionOf(hash), 'resolve')));
-      const isKnown = (await Promise.all(known)).some((transaction) => transaction !== null);
-      return { isKnown, pending: await pending };
-    } catch (error) {
-      retryPolicy.noteRetryAfter(error, clock.nowUs());
-      return {};
-    }
-  }
-
-  /**
-   * @param {Operation} operation overdue
-   * @param {number} next nonce of its wallet
-   * @param {{isKnown?: boolean, pending?: number | null}} answers
-   * @param {number} newestBlock
-   */
-  async #checkOne(operation, next, { isKnown, pending }, newestBlock) {
-    const { rpc, clock, startBlock, presigner, limits, resubmissions, retryPolicy } = this.#tools;
-    const { nonce, fee } = operation;
-    const last = this.#lastOf(operation);
-    const takenAtBlock = last.block ?? newestBlock;
-    const takenAtUs = Math.max(operation.sample.acceptedAtUs ?? 0, last.atUs);
-    if (operation.inclusion !== null || operation.isCancelled) return;
-    if (next > nonce) {
-      const decision = await transactionStatusOf(rpc, operation, 'resolve', startBlock).catch(() => null);
-      if (decision?.status === 'replaced') operation.end('failed', 'replaced', clock.nowUs());
-      else if (decision?.receipt !== undefined) foundByReceipt(this.#tools, operation, decision.receipt);
-    } else if (isKnown === false) {
-      const isTaken = await this.#rebroadcast(operation, { lostSinceUs: takenAtUs });
-      const isLeftOut = next === nonce && newestBlock - takenAtBlock >= SKIPPED_BLOCKS;
-      // Repeated losses of one transaction are no evidence that the pool is too small.
-      const isFirstLoss = isTaken && isLeftOut && !last.isLost;
-      if (isFirstLoss && !retryPolicy.hadOutageSince(takenAtUs)) limits.lost(takenAtUs, takenAtBlock);
-      last.isLost ||= isFirstLoss;
-      // The node may lose it again soon.
-      last.times = 0;
-    } else if (isKnown && next === nonce) {
-      const isTooLow = fee !== null && presigner.isTooLow(fee);
-      const isSkipped = newestBlock - takenAtBlock >= SKIPPED_BLOCKS;
-      const isQueued = pending === nonce;
-      if (isTooLow) resubmissions.leftOutMs += this.#waitedMs(operation);
-      if (isTooLow || (isSkipped && isQueued)) await this.#rebroadcast(operation, { isTooLow, isQueued });
-      else if (isSkipped && (await this.#isReplaced(operation, last.block ?? newestBlock, newestBlock))) return;
-      else if (isSkipped) await this.#rebroadcast(operation);
-      else if (this.#isProbe(operation, newestBlock)) await this.#replace(operation, NO_EVIDENCE);
-      else last.atUs = clock.nowUs();
-    }
-  }
-
-  /** Whether blocks have left it out, and it was replaced. @param {Operation} operation @param {number} fromBlock @param {number} newestBlock */
-  async #isReplaced(operation, fromBlock, newestBlock) {
-    const { presigner, resubmissions, isShown } = this.#tools;
-    const { fee, account } = operation;
-    if (!isShown || fee === null) return false;
-    const waiting = { address: account.wallet.address, fee, ...presigner.needOf(operation) };
-    const evidence = await this.#room.evidence(waiting, fromBlock, newestBlock).catch(() => null);
-    if (evidence === null || operation.inclusion !== null || operation.isCancelled) return false;
-    // A chain that takes less than its gas limit lets those with the same tip wait for their turn.
-    if (evidence.isTipKnown && !evidence.isTipLow && !this.#isOvertaken(operation)) return false;
-    const last = this.#lastOf(operation);
-    if (last.replacements === undefined) resubmissions.leftOut += 1;
-    resubmissions.leftOutMs += this.#waitedMs(operation);
-    last.replacements ??= 0;
-    this.leftOutWords = reasonFor(evidence);
-    return last.replacements < MAX_REPLACEMENTS && (await this.#replace(operation, evidence));
-  }
-
-  /** Whether others that were accepted some blocks later are in blocks. @param {Operation} operation */
-  #isOvertaken({ sample }) {
-    const laterUs = this.#lastIncludedUs - (sample.acceptedAtUs ?? Infinity);
-    return laterUs >= SKIPPED_BLOCKS * this.#tools.inclusion.stats().blockMs * 1000;
-  }
-
-  /** One operation of the run: a new hash may be what the chain waits for. @param {Operation} operation @param {number} newestBlock */
-  #isProbe({ account }, newestBlock) {
-    const { clock, isShown, firstWallet } = this.#tools;
-    if (!isShown || this.#probedAt === newestBlock || account.wallet.index !== firstWallet) return false;
-    return clock.nowUs() - this.#newest.sinceUs >= NO_BLOCK_MS * 1000;
-  }
-
-  /** @param {Operation} operation @param {LeftOut} evidence */
-  async #replace(operation, evidence) {
-    const { clock, presigner, resubmissions } = this.#tools;
-    if (evidence === NO_EVIDENCE) this.#probedAt = this.#newest.number;
-    const last = this.#lastOf(operation);
-    const { replacements: times = 0 } = last;
-    if (operation.hashes.length >= MAX_HASHES || !presigner.raiseLeftOut(operation, evidence, times)) return false;
-    last.replacements = times + 1;
-    last.atUs = clock.nowUs();
-    last.block = null;
-    resubmissions.replaced += 1;
-    await this.#send(operation);
-    return true;
-  }
-
-  /**
-   * Sends a transaction again, with a higher fee if the node requires it. Errors are ignored: the chain decides the
-   * status.
-   * @param {UnresolvedOperation['operation'] | Operation} operation
-   * @param {{isTooLow?: boolean, isQueued?: boolean, lostSinceUs?: number | null}} [evidence] isTooLow: the fee is known to be
-   *   too low; isQueued: the node keeps it queued although its nonce is next; lostSinceUs: when the node accepted what it
-   *   has just reported as unknown
-   * @returns {Promise<boolean>} whether the node took it
-   */
-  async #rebroadcast(operation, { isTooLow = false, isQueued = false, lostSinceUs = null } = {}) {
-    const { clock, presigner, resubmissions, isShown } = this.#tools;
-    const last = this.#lastOf(operation);
-    last.atUs = clock.nowUs();
-    last.times += 1;
-    last.block = null;
-    const raise = () =>
-      'setTransaction' in operation && operation.hashes.length < MAX_HASHES && presigner.raise(operation);
-    const isRaised = (isTooLow || isQueued) && raise();
-    if (isTooLow && !isRaised) return false;
-    if (isRaised) resubmissions.replaced += 1;
-    else resubmissions.rebroadcast += 1;
-    const failure = await this.#send(operation);
-    // Another node behind the same address may know it and answers with an error.
-    if (lostSinceUs !== null && isShown && failure === null) {
-      resubmissions.lost += 1;
-      resubmissions.lostMs += (clock.nowUs() - lostSinceUs) / 1000;
-      this.#tools.observers.status(identityOf(operation), 'never_sent');
-    }
-    if (failure !== 'price' || !raise()) return failure === null;
-    resubmissions.replaced += 1;
-    return (await this.#send(operation)) === null;
-  }
-
-  /**
-   * @param {UnresolvedOperation['operation'] | Operation} operation
-   * @returns {Promise<RefusalClass | 'no_answer' | null>} null: accepted
-   */
-  async #send(operation) {
-    const { rpc, clock, retryPolicy } = this.#tools;
-    try {
-      await rpc.call('eth_sendRawTransaction', [operation.raw], 'resubmit', (endpoint) => {
-        if ('sample' in operation && !operation.isCancelled) operation.sample.endpoint = endpoint ?? null;
-      });
-      return null;
-    } catch (error) {
-      retryPolicy.noteRetryAfter(error, clock.nowUs());
-      return error instanceof RpcError ? classOf(error) : 'no_answer';
-    }
-  }
-
-  /**
    * Gets reorged operations of a wallet included again: the node returns them to its pool, or receives the same bytes
    * again. Nonces execute in order, so the first unresolved one tells about all.
    * @param {UnresolvedOperation[]} orphans of one wallet in nonce order, unresolved in the ledger
@@ -671,7 +393,7 @@ export class TransactionRecovery extends Recovery {
     const signal = this.driver.drained;
     const open = [...orphans];
     const sendAll = async () => {
-      for (const { operation } of open) if (!signal.aborted) await this.#rebroadcast(operation);
+      for (const { operation } of open) if (!signal.aborted) await this.#resubmission.send(operation);
     };
     // Has no effect if the node has them in its pool.
     await sendAll();
@@ -719,13 +441,6 @@ export class TransactionRecovery extends Recovery {
       pauseMs = Math.min(Math.max(pauseMs * 2, shortestPauseMs), longestPauseMs);
     }
   }
-}
-
-/** @param {LeftOut} evidence */
-function reasonFor({ isTipLow, isTipKnown }) {
-  if (isTipLow) return 'each of theirs has a higher tip (--tip)';
-  if (!isTipKnown) return 'they are empty; a higher tip may help (--tip)';
-  return 'the tip is not the reason; perhaps the kind of transaction, or the sender, is';
 }
 
 /** @param {Operation} operation @param {string | null} code of its failure */
