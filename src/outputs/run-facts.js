@@ -347,7 +347,8 @@ function nextStep(run) {
   const next = nextOf(run);
   if (next === null || merged || isWrong) return [];
   if ('repair' in next) return [next.repair];
-  if (findCommand === undefined || end !== 'duration') return [];
+  const hasFailed = run.thresholds.some(({ passed }) => !passed);
+  if (findCommand === undefined || end !== 'duration' || hasFailed) return [];
   const { command, without, variables } = findCommand;
   const why = [
     'find the highest rate',
@@ -375,8 +376,10 @@ export function auditTable(run) {
   const gone = reorgedOut === 0 ? '' : ` - ${count(reorgedOut)} reorged out`;
   const ours = `${count(audit.verified)} verified + ${count(includedLate)} included late${gone}`;
   const grew = `${count(audit.wallets)} ${subject} ${count(Number(audit.effectsOnChain))}`;
+  const expected = audit.verified + includedLate - reorgedOut;
   const range = [...new Set([bounds.atLeast, bounds.atMost])].join(' to ');
-  const equation = result === 'exact' ? ` = ${ours}` : `; ours are ${range}: ${ours}`;
+  const equation =
+    result === 'exact' ? ` = ${ours}` : `, of which ${range} are ours; expected ${count(expected)}: ${ours}`;
   // Of an exact audit these are replacements of the run itself.
   const open = audit.resolutions.filter(({ fate }) => result !== 'exact' && /pending|replaced/.test(fate));
   const made = checks.filter(({ holds }) => holds !== null);

@@ -53,13 +53,13 @@ export function overviewTable(run) {
 }
 
 /** The last operations may be verified after the end of the window. @param {RunFile} run */
-function inWindowText({ counts, rates, window }) {
+function inWindowText({ counts, rates, window, environment, intervals }) {
   const { verifiedPerSecond: perSecond, spreadMs = window.durationMs } = rates;
   if (perSecond === null) return '';
   const counted = Math.round((perSecond * spreadMs) / 1000);
   return counted === counts.verified
     ? ''
-    : `${count(counted)} of them in the window (as TPS counts), the others before or after it`;
+    : `${count(counted)} of them in the window (as ${countedWords(isPlain({ environment })).tps} counts), the others ${intervals.some(({ phase }) => phase === 'warmup') ? 'before or after it' : 'after it'}`;
 }
 
 /** The most frequent first. @param {RunFile} run @returns {Table} */

@@ -84,8 +84,8 @@ export function blockIntervalMs(totals, durationMs) {
   const isLate = (skewMaxMs ?? 0) - (skewMinMs ?? 0) > gapMs / 2;
   if (count > 2 && gapMs > STILL * othersMs && !isLate) return othersMs;
   const spanMs = (lastSeenAtMs ?? NaN) - (firstSeenAtMs ?? NaN);
-  // Older files do not have the instants.
-  return count > 1 && spanMs > 0 ? spanMs / (count - 1) : durationMs / count;
+  // Older files do not have the instants. Blocks that are all seen within a part of the time were seen late.
+  return count > 1 && spanMs >= durationMs / 2 ? spanMs / (count - 1) : durationMs / count;
 }
 
 /** Each thread sees every block, but only its own transactions in it. A block counts once all threads have seen it. */

@@ -433,6 +433,7 @@ const REPAIRS = {
   lost: 'see why the node loses transactions',
   'left-out': 'give a higher --tip, or see what the chain takes',
   unknown: 'repair what failed first: see the failures',
+  audit: 'see the audit: the chain and this run disagree, or another program uses these wallets',
 };
 
 /** Verdicts after which a search for the highest rate can tell more. @type {readonly string[]} */
@@ -447,6 +448,7 @@ function isFailing(run) {
 /** What comes next after a run: a search, or a repair in words; null: neither. @param {RunFile} run @returns {{find: true} | {repair: string} | null} */
 export function nextOf(run) {
   if (run.verdict === null) return null;
+  if (run.audit?.result === 'not_exact') return { repair: REPAIRS.audit };
   const { name } = run.verdict;
   if (!isFailing(run) && SEARCHED.includes(name)) return { find: true };
   const repair = REPAIRS[name] ?? (isFailing(run) ? REPAIRS.unknown : undefined);

@@ -187,7 +187,7 @@ function wordText(word, { confidence }, { name, pairs, minimum }) {
 /** @param {Comparison} comparison */
 function footnote({ method: { name, secondaries } }) {
   if (name === 'sequential')
-    return '* decides. Means of the runs; intervals and p hold after any pair; at most 5 % of comparisons of equal sides show anything';
+    return '* decides. Columns of the sides: means of their runs; change: an estimate from the differences of the pairs, so that single runs count less; intervals and p hold after any pair; at most 5 % of comparisons of equal sides show anything';
   const together = secondaries === 0 ? '' : `; the other ${secondaries} are tested together (step-down max-T)`;
   return `* decides. Means of the runs; changes and intervals of their geometric means${together}`;
 }
@@ -206,6 +206,7 @@ const OPERATIONS = Object.freeze({ avg: 'mean', max: 'slowest operation', min: '
 
 /** @param {Comparison} comparison @returns {Table} */
 function ratiosTable(comparison) {
+  const isSequential = comparison.method.name === 'sequential';
   const [base, candidate] = sideNames(comparison);
   const rows = Object.entries(OPERATIONS).flatMap(([name, label]) => {
     const change = comparison.metrics.find((one) => one.name === name)?.change;
@@ -214,7 +215,7 @@ function ratiosTable(comparison) {
     const bounds = low === null || high === null ? '-' : `${digits(1 + low)} .. ${digits(1 + high)}`;
     return [[label, digits(1 + estimate), bounds]];
   });
-  const words = 'of the geometric means of the runs: more than 1 where the candidate takes longer';
+  const words = `${isSequential ? 'estimated from the differences of the pairs' : 'of the geometric means of the runs'}: more than 1 where the candidate takes longer`;
   return tableOf('speed-ups', 'Latency ratios', ['', `${candidate} / ${base}`, 'interval'], rows, [words]);
 }
 
