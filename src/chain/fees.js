@@ -152,7 +152,10 @@ function raisedState(state, refused, stated) {
     // The last one offers all that is allowed.
     const left = BigInt(MAX_RAISES - raises);
     leastWei = smaller(larger(2n * maxPriceWei(current), mostWei >> left), mostWei);
-    tipWei = smaller(larger(2n * tipWei, leastWei >> left), leastWei);
+    // Without --max-fee, what the headroom above the base fee takes is no part of the tip.
+    const isWhole = state.maxFeeWei !== null || modeOf(state) === 'legacy';
+    const mostTipWei = isWhole ? leastWei : mostWei - (baseFeeWei ?? 0n) * DYNAMIC_HEADROOM;
+    tipWei = larger(tipWei, smaller(smaller(larger(2n * tipWei, leastWei >> left), leastWei), mostTipWei));
   }
   const next = { ...followed, tipWei, offer: { ...offer, leastWei, raises } };
   // --max-fee allows an offer without headroom above the base fee.
@@ -208,6 +211,7 @@ export function createFees(options) {
       if (state.offer.fixedBy === null && tipWei > state.tipWei) update({ tipWei });
     },
     isFixed: state.offer.fixedBy !== null,
+    isPriceFixed: state.offer.fixedBy === '--gas-price',
     mostWei: () => mostWeiOf(state),
     limitWords: () => limitOn(state, mostWeiOf(state) + 1n) ?? 'no higher price is offered',
     isTooLow: (earlier) =>

@@ -516,6 +516,8 @@ export async function payMissing(sender, plan, onProgress) {
       if (isWhole) return sum;
     } catch (error) {
       if (!(error instanceof NonceTakenError) || !isFunder(error.wallet) || plans >= MAX_PLANS) throw error;
+      sum.transactions += error.mined.length;
+      sum.paidWei += error.mined.reduce((wei, { value }) => wei + value, 0n);
       await untilVoid(sender, error);
       // Later payments may still wait in the pool: balances are read when they are mined.
       await settleFunder(sender, error.wallet, sender.notice);
@@ -555,7 +557,10 @@ export async function pay(sender, { orders, perOrder, paidWei }, onProgress) {
   let done = 0;
   for (const wave of parts) {
     await followFees(sender);
-    const receipts = await sendAll(sender, wave, (mined) => onProgress?.((done + mined) * perOrder));
+    const receipts = await sendAll(sender, wave, (mined) => onProgress?.((done + mined) * perOrder)).catch((error) => {
+      if (error instanceof NonceTakenError) error.mined.unshift(...orders.slice(0, done));
+      throw error;
+    });
     const failed = receipts.find(({ isSuccess }) => !isSuccess);
     if (failed !== undefined)
       throw new UnavailableError(`the payment ${failed.hash} was reverted: no wallet in it was funded`);

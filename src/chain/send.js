@@ -80,6 +80,8 @@ export class NonceTakenError extends UnavailableError {
     this.wallet = wallet;
     this.nonce = nonce;
     this.hashes = hashes;
+    /** Others that were sent with it, and are in blocks. @type {Order[]} */
+    this.mined = [];
   }
 }
 
@@ -107,12 +109,33 @@ export async function sendAll(sender, orders, onProgress) {
     const next = orders.slice(at, at + WAVE);
     const priceWei = sender.fees.worstPriceWei();
     const wave = costs === undefined ? next : next.slice(0, await costs.reserve(next, priceWei));
-    const sent = await Promise.all(wave.map((order) => send(sender, order, priceWei)));
-    const mined = await waitForReceipts(sender, sent, (done) => onProgress?.(at + done));
-    for (const [i, { order, reservedWei }] of sent.entries()) costs?.spend(order, mined[i], reservedWei);
-    receipts.push(...mined);
+    const { sent, taken } = await sendWave(sender, wave, priceWei);
+    // Until these are in blocks, what they pay would be paid again.
+    const mined = await waitForReceipts(sender, sent, taken, (done) => onProgress?.(at + done));
+    for (const [one, receipt] of mined) costs?.spend(one.order, receipt, one.reservedWei);
+    const [first] = taken;
+    if (first !== undefined) {
+      first.mined = [...orders.slice(0, at), ...[...mined.keys()].map(({ order }) => order)];
+      throw first;
+    }
+    receipts.push(...sent.map((one) => /** @type {ChainReceipt} */ (mined.get(one))));
   }
   return receipts;
+}
+
+/**
+ * All of them are sent before one that failed ends the set-up: what is on its way then may still arrive.
+ * @param {Sender} sender
+ * @param {Order[]} wave
+ * @param {bigint} priceWei reserved for each, per gas
+ * @returns {Promise<{sent: Sent[], taken: NonceTakenError[]}>} taken: of those whose nonce was used
+ */
+async function sendWave(sender, wave, priceWei) {
+  const tries = await Promise.allSettled(wave.map((order) => send(sender, order, priceWei)));
+  const errors = tries.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+  const failure = errors.find((error) => !(error instanceof NonceTakenError));
+  if (failure !== undefined) throw failure;
+  return { sent: tries.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : [])), taken: errors };
 }
 
 /**
@@ -306,41 +329,52 @@ function fundsRefused(wallet, { rpcMessage }) {
   return new FundsError(`${words}; transactions that an earlier run left in the pool count as well: ${remedy}`);
 }
 
-/** @param {Sender} sender @param {Sent[]} sent @param {(done: number) => void} onProgress @returns {Promise<ChainReceipt[]>} */
-async function waitForReceipts(sender, sent, onProgress) {
+/**
+ * @param {Sender} sender
+ * @param {Sent[]} sent
+ * @param {NonceTakenError[]} taken gets those whose nonce turns out to be used
+ * @param {(done: number) => void} onProgress
+ * @returns {Promise<Map<Sent, ChainReceipt>>} of all others
+ */
+async function waitForReceipts(sender, sent, taken, onProgress) {
   const { rpc, clock, signal, timeoutMs } = sender;
   const deadlineUs = clock.nowUs() + timeoutMs * 1000;
   /** @type {Map<Sent, ChainReceipt>} */
   const receipts = new Map();
   /** @type {Set<Sent>} */
   const refused = new Set();
+  /** @type {Set<Sent>} */
+  const gone = new Set();
+  const noteTaken = (/** @type {Array<[Sent, NonceTakenError]>} */ found) => {
+    for (const [one, error] of found) gone.add(one) && taken.push(error);
+  };
   let pauseMs = 20;
   let checkedAtUs = clock.nowUs();
   const overdue = new Overdue(sender);
   for (;;) {
     if (signal.aborted) throw new InterruptedError('interrupted during set-up');
-    const missing = sent.filter((one) => !receipts.has(one));
+    const missing = sent.filter((one) => !receipts.has(one) && !gone.has(one));
     for (const [one, receipt] of await minedOf(rpc, missing)) {
       receipts.set(one, withoutLogs(receipt));
       overdue.learn(one, receipt);
     }
     onProgress(receipts.size);
-    if (receipts.size === sent.length) break;
+    if (receipts.size + gone.size === sent.length) return receipts;
     if (clock.nowUs() > deadlineUs) {
-      await resendLost(rpc, missing, null);
+      noteTaken(await resendLost(rpc, missing, null));
+      if (taken.length > 0) throw taken[0];
       throw new UnavailableError(
         `${partOf(sent.length - receipts.size, sent.length, 'transaction')} in no block after ${timeoutMs / 1000} s (the first: ${missing[0].hash}): ${overdue.why}`,
       );
     }
     if (clock.nowUs() - checkedAtUs > LOST_AFTER_MS * 1000) {
-      await resendLost(rpc, missing, refused);
-      await overdue.look(missing);
+      noteTaken(await resendLost(rpc, missing, refused));
+      await overdue.look(missing.filter((one) => !gone.has(one)));
       checkedAtUs = clock.nowUs();
     }
     await clock.sleep(pauseMs, signal);
     pauseMs = Math.min(pauseMs * 1.5, 500);
   }
-  return sent.map((one) => /** @type {ChainReceipt} */ (receipts.get(one)));
 }
 
 /** Replaces transactions of the set-up that blocks leave out, and one of them where no block is made. */
@@ -384,7 +418,8 @@ class Overdue {
       if (number - known.block >= SKIPPED_BLOCKS) await this.#replaceLeftOut(sent, known, number);
       else if (stillMs >= NO_BLOCK_MS && !this.#head.isProbed) {
         this.#head.isProbed = true;
-        if (await this.#replace(sent, 0n)) known.times += 1;
+        // What the chain waited for is not the price: it is not offered from now on.
+        if (!(await this.#replace(sent, 0n))) continue;
         notice?.(
           `no block for ${Math.round(stillMs / 1000)} s: one transaction is replaced, in case the chain waits for another one`,
         );
@@ -481,20 +516,24 @@ function withoutLogs(receipt) {
  * @param {Rpc} rpc
  * @param {Sent[]} missing
  * @param {Set<Sent> | null} refused those whose nonce was used at the last look; null: this is the last look
- * @throws {NonceTakenError}
+ * @returns {Promise<Array<[Sent, NonceTakenError]>>} those whose nonce is used by another transaction
  */
 async function resendLost(rpc, missing, refused) {
-  await Promise.all(
-    missing.map(async (one) => {
-      const { raw, hash, hashes, wallet, nonce } = one;
-      if (!(await isUnknown(rpc, hash))) return;
-      const error = await rpc.call('eth_sendRawTransaction', [raw], 'setup').catch((thrown) => thrown);
-      if (!(error instanceof RpcError) || classOf(error) !== 'nonce_low') return;
-      // It may be ours: an endpoint that lags does not know it yet, nor does AvalancheGo until its block is accepted.
-      if (refused === null || refused.has(one)) throw new NonceTakenError(wallet, nonce, hashes, error.rpcMessage);
-      refused.add(one);
-    }),
-  );
+  const looks = missing.map(async (one) => {
+    const { raw, hash, hashes, wallet, nonce } = one;
+    if (!(await isUnknown(rpc, hash))) return null;
+    const error = await rpc.call('eth_sendRawTransaction', [raw], 'setup').catch((thrown) => thrown);
+    if (!(error instanceof RpcError) || classOf(error) !== 'nonce_low') return null;
+    // It may be ours: an endpoint that lags does not know it yet, nor does AvalancheGo until its block is accepted.
+    if (refused === null || refused.has(one)) return new NonceTakenError(wallet, nonce, hashes, error.rpcMessage);
+    refused.add(one);
+    return null;
+  });
+  const errors = await Promise.all(looks);
+  return missing.flatMap((one, i) => {
+    const error = errors[i];
+    return error === null ? [] : [/** @type {[Sent, NonceTakenError]} */ ([one, error])];
+  });
 }
 
 /**

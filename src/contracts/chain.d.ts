@@ -325,6 +325,8 @@ export type Fees = {
   learn: (taken: Fee) => void;
   /** an option has set it, or forbids to raise it */
   isFixed: boolean;
+  /** by --gas-price: the base fee does not raise it either */
+  isPriceFixed: boolean;
   /** the most that is offered without a request of the user */
   mostWei: () => bigint;
   /** why no more than that is offered */

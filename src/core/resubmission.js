@@ -38,6 +38,9 @@ export const MAX_HASHES = 20;
  * @property {boolean} [isLost] the node took it, and lost it
  */
 
+/** Block intervals without a block after which the chain may wait for another transaction. */
+const SLOW_BLOCKS = 3;
+
 /** There is no block that could have left it out. @type {LeftOut} */
 const NO_EVIDENCE = Object.freeze({ leastTipWei: 0n, isTipLow: false, isTipKnown: true });
 
@@ -251,9 +254,11 @@ export class Resubmission {
 
   /** One operation of the run: a new hash may be what the chain waits for. @param {Operation} operation @param {number} newestBlock */
   #isProbe({ account }, newestBlock) {
-    const { clock, isShown, firstWallet } = this.#tools;
+    const { clock, inclusion, isShown, firstWallet } = this.#tools;
     if (!isShown || this.#probedAt === newestBlock || account.wallet.index !== firstWallet) return false;
-    return clock.nowUs() - this.#newest.sinceUs >= NO_BLOCK_MS * 1000;
+    // A chain may be as slow as that.
+    const stillMs = Math.max(NO_BLOCK_MS, SLOW_BLOCKS * inclusion.stats().blockMs);
+    return clock.nowUs() - this.#newest.sinceUs >= stillMs * 1000;
   }
 
   /** @param {Operation} operation @param {LeftOut} evidence */
@@ -263,7 +268,8 @@ export class Resubmission {
     const last = this.#lastOf(operation);
     const { replacements: times = 0 } = last;
     if (operation.hashes.length >= MAX_HASHES || !presigner.raiseLeftOut(operation, evidence, times)) return false;
-    last.replacements = times + 1;
+    // What the chain waited for is not the price.
+    if (evidence !== NO_EVIDENCE) last.replacements = times + 1;
     last.atUs = clock.nowUs();
     last.block = null;
     resubmissions.replaced += 1;
@@ -288,7 +294,7 @@ export class Resubmission {
     last.block = null;
     const raise = () =>
       'setTransaction' in operation && operation.hashes.length < MAX_HASHES && presigner.raise(operation);
-    const isRaised = (isTooLow || isQueued) && raise();
+    const isRaised = ((isTooLow && !presigner.isPriceFixed) || isQueued) && raise();
     if (isTooLow && !isRaised) return false;
     if (isRaised) resubmissions.replaced += 1;
     else resubmissions.rebroadcast += 1;
@@ -299,7 +305,7 @@ export class Resubmission {
       resubmissions.lostMs += (clock.nowUs() - lostSinceUs) / 1000;
       this.#tools.observers.status(identityOf(operation), 'never_sent');
     }
-    if (failure !== 'price' || !raise()) return failure === null;
+    if (failure !== 'price' || presigner.isFixed || !raise()) return failure === null;
     resubmissions.replaced += 1;
     return (await this.#submit(operation)) === null;
   }

@@ -176,6 +176,16 @@ export class Presigner {
     return !fees.isFixed && this.raise(operation, tipAfter(evidence, times, fees.mostWei()));
   }
 
+  /** Whether a refusal of its price raises the fee. */
+  get isFixed() {
+    return this.#options.fees.isFixed;
+  }
+
+  /** Whether a base fee above it raises the fee. */
+  get isPriceFixed() {
+    return this.#options.fees.isPriceFixed;
+  }
+
   /** @param {Fee} taken by a block, in place of a lower offer */
   learn(taken) {
     this.#options.fees.learn(taken);

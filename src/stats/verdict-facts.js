@@ -355,7 +355,10 @@ function refusalOf({ generator: { refusals }, failureWords, window: { counts } }
 /** What was seen of the chain: whether it made blocks, and whether these took what the node had accepted. @param {RunFile} run */
 function chainOf(run) {
   const { blocks, generator, window, reorgs } = run;
-  const stillMs = Math.max(0, Math.min(blocks.gapMaxMs ?? 0, window.durationMs) - stoppedMs(run, loadOf(run)));
+  const gapMs = Math.max(0, Math.min(blocks.gapMaxMs ?? 0, window.durationMs) - stoppedMs(run, loadOf(run)));
+  // Their timestamps say that blocks were made meanwhile, and seen late.
+  const isLate = (blocks.skewMaxMs ?? 0) - (blocks.skewMinMs ?? 0) > gapMs / 2;
+  const stillMs = isLate ? 0 : gapMs;
   const { refusals = {}, resubmissions, rpcCalls, failedPolls } = generator;
   return {
     stillMs: blocks.count === 0 ? window.durationMs : stillMs,

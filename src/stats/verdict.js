@@ -131,15 +131,14 @@ const ROWS = Object.freeze([
   // From here to the rates: transactions that the node took, while it answered.
   {
     name: 'no-blocks',
-    when: (f) => isStill(f) && !f.isHeld && f.heldBack === null && f.restShare <= 0.5,
-    evidence: (f) =>
-      `no new block was seen for ${seconds(f.stillMs)} of ${seconds(f.run.window.durationMs)}, and the node answered`,
+    when: (f) => isStill(f, MOST) && !f.isHeld && f.heldBack === null && f.restShare <= 0.5,
+    evidence: stillWords,
     advice: ({ run: { blocks } }) =>
       blocks.count === 0
         ? 'see why the chain makes no blocks, or give a longer --duration if it is as slow as that'
         : 'see why the chain made no blocks',
     excluded: (f) =>
-      !isPlain(f.run) && f.blockUs !== Infinity && f.stillMs < MOST * f.run.window.durationMs && 'blocks came steadily',
+      !isPlain(f.run) && f.blockUs !== Infinity && 1000 * f.stillMs < STILL * f.blockUs && 'blocks came steadily',
   },
   {
     name: 'lost',
@@ -147,6 +146,8 @@ const ROWS = Object.freeze([
       f.aboveMaxFee === 0 &&
       f.lost > 0 &&
       f.lost >= FEW * f.ended &&
+      f.leftOutShare < FEW &&
+      !(f.poolSize !== null && f.poolSize < f.slots) &&
       !(f.p90Us <= 1.6 * f.blockUs) &&
       !f.isHeld &&
       !f.wasAway,
@@ -276,8 +277,14 @@ const ROWS = Object.freeze([
     evidence: (f) => `${f.downInPart}`,
   },
   {
+    name: 'no-blocks',
+    when: (f) => isStill(f, FEW) && !f.isHeld && f.heldBack === null && f.restShare <= 0.5,
+    evidence: stillWords,
+    advice: () => 'see why the chain made no blocks',
+  },
+  {
     name: 'lost',
-    when: (f) => f.lostShare >= FEW && !f.isHeld && !f.wasAway,
+    when: (f) => f.lostShare >= FEW && f.lostShare > f.leftOutShare && f.aboveMaxFee === 0 && !f.isHeld && !f.wasAway,
     evidence: (f) => `${lostWords(f)}; wallets waited ${percent(f.lostShare)} of their time for that`,
     advice: () => LOST_ADVICE,
   },
@@ -313,8 +320,13 @@ function excludedOf(facts) {
 }
 
 /** @param {Facts} facts */
-function isStill({ run: { blocks, window }, stillMs, isChainSeen, wasAway }) {
-  if (!isChainSeen || wasAway || stillMs < MOST * window.durationMs) return false;
+function stillWords({ stillMs, run: { window } }) {
+  return `no new block was seen for ${seconds(stillMs)} of ${seconds(window.durationMs)}, and the node answered`;
+}
+
+/** @param {Facts} facts @param {number} share of the window */
+function isStill({ run: { blocks, window }, stillMs, isChainSeen, wasAway }, share) {
+  if (!isChainSeen || wasAway || stillMs < share * window.durationMs) return false;
   // A shorter window may lie between two blocks of most chains.
   if (blocks.count === 0) return window.counts.verified === 0 && window.durationMs >= LEAST_STILL_MS;
   return blocks.count >= PACED && stillMs >= STILL * blockIntervalMs(blocks, window.durationMs);

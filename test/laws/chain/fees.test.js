@@ -300,3 +300,13 @@ describe('an offer that an option fixes', () => {
       assert.deepEqual(fees.current(), before);
     });
 });
+
+it('fees.raiseOffer(): six raises reach ten times the first offer, also where a base fee takes a part of it', () => {
+  const offer = { leastWei: 0n, raises: 0, fixedBy: null, mostWei: 10n * GWEI };
+  const fees = createFees({ baseFeeWei: GWEI / 100n, tipWei: 1n, legacy: false, maxFeeWei: null, offer });
+  const offered = [];
+  while (fees.raiseOffer(fees.current(), {}) === null) offered.push(fees.current().maxPriorityFeePerGasWei ?? 0n);
+  assert.equal(offered.length, 6);
+  assert.ok(fees.worstPriceWei() <= 10n * GWEI);
+  assert.ok(offered[5] > 9n * GWEI, `${offered}`);
+});
