@@ -10,6 +10,8 @@ import { configOf, runConfig, simulatedRun } from '../helpers/simulated-run.js';
 import { FUNDER, FUNDER_KEY } from './features.js';
 import { VirtualTime, createSimulatedPlatform, loadModules } from './platform.js';
 
+/** @import { Dialect } from '../helpers/dialect-node.js' */
+
 const MOST_MS = 600_000;
 
 for (const [mix, used] of /** @type {const} */ ([
@@ -83,4 +85,52 @@ it('another program that takes the nonce of a payment: the payments are planned 
   );
   assert.equal(run.audit.result, 'exact');
   assert.ok(executed > 0);
+});
+
+it('a payment that a gateway holds back is not made again when another program takes a nonce', async () => {
+  const time = new VirtualTime();
+  const clock = time.clock();
+  const chain = createMemoryChain({ clock, rich: FUNDER });
+  let takenAtMs = 0;
+  let againAtMs = 0;
+  /** @type {Dialect} */
+  const gateway = {
+    before: async ({ method, params }, { node, nowMs, sleep, count }) => {
+      if (method !== 'eth_sendRawTransaction') return undefined;
+      const { nonce, chainId } = Transaction.from(params[0]);
+      if (nonce === 1 && count('second payment') === 1) {
+        takenAtMs = nowMs();
+        const other = { chainId, nonce, to: FUNDER, value: 0n, gasLimit: 21_000n, type: 0, gasPrice: 1000n };
+        await node('eth_sendRawTransaction', [await new Wallet(FUNDER_KEY).signTransaction(other)]);
+      }
+      if (nonce === 2) await sleep(5000);
+      if (nonce === 3) againAtMs ||= nowMs();
+      return undefined;
+    },
+  };
+  const platform = createSimulatedPlatform(time, 1, { undici: dialectTransport(gateway, chain.ask, clock) });
+  /** @type {string[]} */
+  const lines = [];
+  const say = (/** @type {string} */ line) => void lines.push(line);
+  try {
+    await loadModules();
+    const words = 'fund --rpc http://127.0.0.1:1 -t 450 --fund-amount 30000000wei'.split(' ');
+    const config = await configOf(words, { STRESS_FUNDER_KEY: FUNDER_KEY });
+    const context = {
+      ...platform,
+      ...{ stop: new Stop(), outputs: [], version: '0', onProgress: () => {} },
+      log: { info: say, warn: say, error: say, fatal: say },
+    };
+    const funded = commands.fund(config, /** @type {any} */ (context));
+    await time.until(funded, MOST_MS);
+    assert.equal(await funded, 0, lines.join('\n'));
+    const { balances } = chain.head().state;
+    const paid = [...balances].filter(([address, wei]) => wei > 0n && address !== FUNDER).map(([, wei]) => wei);
+    assert.deepEqual([paid.length, [...new Set(paid)]], [450, [30_000_000n]]);
+    // Three blocks on top of that of the other one prove that the payment is void.
+    assert.ok(againAtMs - takenAtMs > 3000, `${againAtMs - takenAtMs}`);
+    assert.ok(!lines.some((line) => line.includes('nonce 2 of the funder')), lines.join('\n'));
+  } finally {
+    chain.stop();
+  }
 });
