@@ -12,6 +12,7 @@ import { parseArgs } from 'node:util';
 import { AVALANCHEGO } from './nodes/avalanche.js';
 import { isBuilt } from './nodes/build.js';
 import { EVMD } from './nodes/cosmos-evm.js';
+import { ERIGON } from './nodes/erigon.js';
 import { GETH } from './nodes/geth.js';
 import { OTELCOL } from './nodes/otelcol.js';
 
@@ -34,7 +35,7 @@ const SUITES = {
   e2e: {},
   slow: { options: ['--test-concurrency=1'] },
   geth: { needs: noGeth },
-  clients: { needs: () => noGeth() ?? noAvalanche() ?? noNode(EVMD) },
+  clients: { needs: () => noGeth() ?? noAvalanche() ?? noNode(EVMD) ?? noNode(ERIGON) },
   faults: { needs: noGeth },
   avalanche: { needs: noAvalanche },
   rotating: { needs: noAvalanche },

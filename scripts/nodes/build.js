@@ -61,9 +61,10 @@ export function isBuilt({ name, version }) {
  * @param {string} node.version
  * @param {string} [node.tags]
  * @param {string} [node.goMod] what it requires and replaces; `go install` refuses a module that replaces others
+ * @param {string} [node.goSum] hashes of modules that the checksum database does not know
  * @param {AbortSignal} [signal] gives a build up
  */
-export async function ensureBuilt({ name, module, version, tags = '', goMod }, signal) {
+export async function ensureBuilt({ name, module, version, tags = '', goMod, goSum = '' }, signal) {
   const file = basename(module); // go names a binary after the last element of the path of its package
   const flags = `-trimpath -tags=${tags}`;
   /** @type {Installer} */
@@ -72,7 +73,7 @@ export async function ensureBuilt({ name, module, version, tags = '', goMod }, s
     site: 'https://go.dev/dl',
     args: () => ['install', goMod === undefined ? `${module}@${version}` : module],
     env: (folder) => ({ GOBIN: folder, GOFLAGS: goMod === undefined ? flags : `${flags} -mod=mod` }),
-    files: goMod === undefined ? {} : { 'go.mod': `module ${name}\n${goMod}\n` },
+    files: goMod === undefined ? {} : { 'go.mod': `module ${name}\n${goMod}\n`, 'go.sum': `${goSum}\n` },
   };
   return ensureInstalled(go, { name: `${name}-${version}`, file }, signal);
 }

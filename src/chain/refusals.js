@@ -50,7 +50,7 @@ const ROWS = Object.freeze([
   {
     is: 'known',
     words: [
-      /\bknown transaction|confirmation timeout|already ?(known|imported|pending|submitted|received)|existing tx with same hash/i,
+      /\bknown transaction|confirmation timeout|already ?(known|imported|pending|submitted|received)|existing txn? with same hash/i,
       /already (exists |present |included )?in (the )?(cache|system|\w*pool)|duplicate (transaction|tx)\b/i,
     ],
     clients:

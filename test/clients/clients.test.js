@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { startAvalanche } from '../../scripts/nodes/avalanche.js';
 import { startCosmosEvm } from '../../scripts/nodes/cosmos-evm.js';
+import { startErigon } from '../../scripts/nodes/erigon.js';
 import { startEthereumjs } from '../../scripts/nodes/ethereumjs.js';
 import { startGanache } from '../../scripts/nodes/ganache.js';
 import { startGeth } from '../../scripts/nodes/geth.js';
@@ -34,6 +35,7 @@ const CLIENTS = {
     },
   },
   'Cosmos EVM, a block a second': { start: startCosmosEvm },
+  'Erigon, blocks on demand': { start: startErigon },
   'hardhat, chain type l1': { start: () => startHardhat({ chainType: 'l1' }) },
   'hardhat, chain type op': { start: () => startHardhat({ chainType: 'op' }) },
   'anvil --disable-block-gas-limit': { start: () => startAnvil({ args: ['--disable-block-gas-limit'] }) },

@@ -15,6 +15,7 @@ const MESSAGES = {
     'Transaction with the same hash was already imported.',
     'tx already in mempool',
     'existing tx with same hash',
+    'INTERNAL_ERROR: existing txn with same hash',
     'Known transaction',
     'tx already exists in cache',
   ],
