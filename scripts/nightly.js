@@ -15,6 +15,7 @@ import { EVMD } from './nodes/cosmos-evm.js';
 import { ERIGON } from './nodes/erigon.js';
 import { GETH } from './nodes/geth.js';
 import { OTELCOL } from './nodes/otelcol.js';
+import { POLYGON_EDGE } from './nodes/polygon-edge.js';
 
 const TEST = fileURLToPath(new URL('test.js', import.meta.url));
 
@@ -35,7 +36,7 @@ const SUITES = {
   e2e: {},
   slow: { options: ['--test-concurrency=1'] },
   geth: { needs: noGeth },
-  clients: { needs: () => noGeth() ?? noAvalanche() ?? noNode(EVMD) ?? noNode(ERIGON) },
+  clients: { needs: () => noGeth() ?? noAvalanche() ?? noNode(EVMD) ?? noNode(ERIGON) ?? noNode(POLYGON_EDGE) },
   faults: { needs: noGeth },
   avalanche: { needs: noAvalanche },
   rotating: { needs: noAvalanche },

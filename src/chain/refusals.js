@@ -58,14 +58,16 @@ const ROWS = Object.freeze([
   },
   {
     is: 'sender_limit',
-    words: [/nonce ?(i[st] )?too ?(distant|far)|per-account cap|nonce gap too large/i],
+    words: [
+      /nonce ?(i[st] )?too ?(distant|far)|per-account cap|nonce gap too large|number of enqueued transactions reached/i,
+    ],
     clients:
-      'Besu (--tx-pool-max-future-by-sender, --tx-pool-limit-by-account-percentage), Nethermind (TxPool.MaxPendingTxsPerSender), ethrex, Nibiru',
+      'Besu (--tx-pool-max-future-by-sender, --tx-pool-limit-by-account-percentage), Nethermind (TxPool.MaxPendingTxsPerSender), ethrex, Nibiru, Polygon Edge (--max-enqueued)',
   },
   {
     is: 'pool_full',
-    words: [/future transaction tries to replace pending/i],
-    clients: 'geth and forks: the pool is full, and the nonce is not the next',
+    words: [/future transaction tries to replace pending|future tx due to low slots/i],
+    clients: 'geth and forks, Polygon Edge: the pool is full, and the nonce is not the next',
   },
   {
     is: 'nonce_high',
@@ -104,8 +106,9 @@ const ROWS = Object.freeze([
   },
   {
     is: 'invalid',
-    words: [/exceeds.{0,30}gas ?limit|gas ?limit.{0,20}(exceed|too)|intrinsic gas|out of (gas|counters)/i],
-    clients: 'geth, Besu (-32005), Nethermind (GasLimitExceeded), Sei and Cosmos EVM (out of gas), Polygon zkEVM',
+    words: [/exceeds.{0,30}gas ?limit|gas ?limit.{0,20}(exceed|too)|intrinsic ?gas|out of (gas|counters)/i],
+    clients:
+      'geth, Besu (-32005), Nethermind (GasLimitExceeded), Sei and Cosmos EVM (out of gas), Erigon (IntrinsicGas), Polygon zkEVM',
   },
   {
     is: 'sender_limit',

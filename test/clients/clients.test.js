@@ -8,6 +8,7 @@ import { startEthereumjs } from '../../scripts/nodes/ethereumjs.js';
 import { startGanache } from '../../scripts/nodes/ganache.js';
 import { startGeth } from '../../scripts/nodes/geth.js';
 import { startHardhat } from '../../scripts/nodes/hardhat.js';
+import { startPolygonEdge } from '../../scripts/nodes/polygon-edge.js';
 import { DEV_MNEMONIC } from '../../src/chain/keys.js';
 import { rpcCall, startAnvil } from '../helpers/anvil.js';
 import { readJson } from '../helpers/cli.js';
@@ -36,6 +37,7 @@ const CLIENTS = {
   },
   'Cosmos EVM, a block a second': { start: startCosmosEvm },
   'Erigon, blocks on demand': { start: startErigon },
+  'Polygon Edge, a block a second': { start: startPolygonEdge },
   'hardhat, chain type l1': { start: () => startHardhat({ chainType: 'l1' }) },
   'hardhat, chain type op': { start: () => startHardhat({ chainType: 'op' }) },
   'anvil --disable-block-gas-limit': { start: () => startAnvil({ args: ['--disable-block-gas-limit'] }) },

@@ -10,6 +10,7 @@ import { RpcError } from '../../../src/errors.js';
 const MESSAGES = {
   known: [
     'already known',
+    'ALREADY_EXISTS: already known',
     ['AlreadyKnown', -32010],
     'transaction already imported',
     'Transaction with the same hash was already imported.',
@@ -23,6 +24,8 @@ const MESSAGES = {
     'stale nonce',
     'sequence number too old',
     'nonce too low: next nonce 5, tx nonce 3',
+    'INTERNAL_ERROR: nonce too low',
+    ['nonce too low', -32600],
     ['OldNonce, Current nonce: 5, nonce of rejected tx: 3', -32010],
     ['mpool push: minimum expected nonce is 5: message nonce too low', 1],
     // The transaction may be ours, which the chain is asked.
@@ -62,6 +65,7 @@ const MESSAGES = {
     'transaction with the same nonce already submitted',
     'insertion of another transaction with the same nonce is in progress',
     'replacement transaction underpriced',
+    ['replacement tx underpriced', -32600],
     'replacement transaction underpriced: new tx gas fee cap 1 <= 2 queued',
     'Pool(TooLowPriority { old: 1, new: 2 })',
     'INTERNAL_ERROR: could not replace existing tx',
@@ -70,6 +74,7 @@ const MESSAGES = {
     'Transaction gas price 100wei is too low. There is another transaction with same nonce in the queue with gas price 150wei. Try increasing the gas price or incrementing the nonce.',
   ],
   funds: [
+    'INTERNAL_ERROR: insufficient funds',
     'insufficient funds for gas * price + value: balance 10, tx cost 20, overshot 10',
     ['InsufficientFunds, Account balance: 10, cumulative cost: 20', -32010],
     ['mpool push: not enough funds (required: 20, balance: 10): not enough funds to execute transaction', 1],
@@ -90,6 +95,7 @@ const MESSAGES = {
     'insufficient fee; got 1 required 5, gas limit 21000',
     'insufficient maxFeePerGas: 1 < 7',
     'transaction underpriced',
+    ['transaction underpriced', -32600],
     'max fee per gas less than block base fee: address 0x01, maxFeePerGas: 1, baseFee: 7',
     'transaction gas price below minimum: gas tip cap 0, minimum needed 1',
     'fee too low: 1, use at least tx.gasLimit = 5',
@@ -104,6 +110,7 @@ const MESSAGES = {
     'txpool is full',
     'sequencer pending tx pool full, please try again',
     'future transaction tries to replace pending',
+    ['rejected future tx due to low slots', -32600],
     '[0x] Transaction discarded outright due to pool size constraints.',
     'blobs limit in txpool is full',
     'mempool is full: number of txs 5000 (max: 5000)',
@@ -118,6 +125,7 @@ const MESSAGES = {
     'Transaction nonce is too distant from current sender nonce',
     'Transaction nonce it too distant from current sender nonce',
     'NonceTooFarInFuture',
+    ['maximum number of enqueued transactions reached', -32600],
     'account limit exceeded: pooled 16 txs',
     'account limit exceeded',
     ['mpool push: too many pending messages for actor', 1],
@@ -188,6 +196,7 @@ const MESSAGES = {
     'transaction indexing is in progress',
   ],
   invalid: [
+    'INTERNAL_ERROR: IntrinsicGas',
     'max initcode size exceeded: code size 50000, limit 49152',
     'Transaction max init code size exceeded',
     "Transaction's size 50000 exceeds max_init_code_size 49152.",
