@@ -6,7 +6,10 @@ import { ensureBuilt, startNode } from './build.js';
 const VERSION = 'v1.9.7-0.20250627051334-b48bd312b712';
 const COMMIT = VERSION.slice('v1.9.7-0.'.length);
 
-/** Its replacements, which hold in the main module only. The two folders are modules of their own. */
+/**
+ * Its replacements, which hold in the main module only; two of its folders are modules of their own. The checksum
+ * database may not know two modules: their hashes are those of Erigon's own go.sum, and of github.com/gfx-labs/ssz.
+ */
 export const ERIGON = {
   name: 'erigon',
   module: 'github.com/erigontech/erigon/cmd/erigon',
@@ -32,7 +35,7 @@ github.com/erigontech/erigon/erigon-db v0.0.0-${COMMIT}/go.mod h1:K9Q2Ce+PJH1lE6
 const FUNDER_KEY = '0x26e86e45f6fc45ec6e2ecd128cec80fa1d1505e5507dcd2ae58c3130a7a97b48';
 const READY_TIMEOUT_MS = 60_000;
 
-/** A block whenever a transaction waits: with --dev.period Erigon 3 makes 65 blocks, and then no more. */
+/** A block whenever a transaction waits: with --dev.period Erigon 3.1 makes 65 blocks, and then no more. */
 export async function startErigon() {
   const binary = await ensureBuilt(ERIGON);
   const [port, wsPort, enginePort, peerPort, torrentPort] = await Promise.all([1, 2, 3, 4, 5].map(() => freePort()));

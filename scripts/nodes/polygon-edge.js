@@ -8,7 +8,7 @@ import { FUNDER_KEY } from './geth.js';
 
 const VERSION = 'v1.3.1';
 
-/** Its own libp2p needs a Go before 1.21. The excluded modules are on no proxy; no package of them is used. */
+/** Its own libp2p does not compile with a Go from 1.21 on. The excluded versions may be on no proxy; nothing of them is used. */
 export const POLYGON_EDGE = {
   name: 'polygon-edge',
   module: 'github.com/0xPolygon/polygon-edge',
