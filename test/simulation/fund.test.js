@@ -93,6 +93,8 @@ it('a payment that a gateway holds back is not made again when another program t
   const chain = createMemoryChain({ clock, rich: FUNDER });
   let takenAtMs = 0;
   let againAtMs = 0;
+  /** Transactions with nonce 2. @type {Set<string>} */
+  const others = new Set();
   /** @type {Dialect} */
   const gateway = {
     before: async ({ method, params }, { node, nowMs, sleep, count }) => {
@@ -103,7 +105,11 @@ it('a payment that a gateway holds back is not made again when another program t
         const other = { chainId, nonce, to: FUNDER, value: 0n, gasLimit: 21_000n, type: 0, gasPrice: 1000n };
         await node('eth_sendRawTransaction', [await new Wallet(FUNDER_KEY).signTransaction(other)]);
       }
-      if (nonce === 2) await sleep(5000);
+      if (nonce === 2) others.add(params[0]);
+      // It arrives just before another transaction with its nonce.
+      for (let i = 0; nonce === 2 && others.size === 1 && i < 80; i += 1) await sleep(100);
+      const [held] = others;
+      if (nonce === 2 && params[0] !== held) await node('eth_sendRawTransaction', [held]);
       if (nonce === 3) againAtMs ||= nowMs();
       return undefined;
     },
@@ -130,6 +136,8 @@ it('a payment that a gateway holds back is not made again when another program t
     // Three blocks on top of that of the other one prove that the payment is void.
     assert.ok(againAtMs - takenAtMs > 3000, `${againAtMs - takenAtMs}`);
     assert.ok(!lines.some((line) => line.includes('nonce 2 of the funder')), lines.join('\n'));
+    // Also those that were made before they were planned again.
+    assert.match(lines.at(-1) ?? '', /13\.5 gwei in 3 transactions/);
   } finally {
     chain.stop();
   }
