@@ -112,19 +112,22 @@ function mostWeiOf(state) {
 /**
  * @param {FeeState} state
  * @param {bigint} priceWei that is to be offered
- * @param {bigint} [leastWei] as the node has stated it
+ * @param {StatedPrice} [stated] by the node
  * @returns {string | null} why it is not offered
  */
-function limitOn(state, priceWei, leastWei) {
+function limitOn(state, priceWei, { tipWei, priceWei: leastPriceWei } = {}) {
   const { maxFeeWei, offer: { fixedBy, mostWei } = UNLIMITED } = state;
-  const option = modeOf(state) === 'legacy' ? '--gas-price' : '--tip';
-  const command = `${option} ${leastWei === undefined ? 'PRICE' : exactAmount(leastWei).replace(' ', '')}`;
+  const leastWei = tipWei ?? leastPriceWei;
+  // A minimum of the whole price is no tip: a higher limit is enough.
+  const isOfPrice = tipWei === undefined && leastPriceWei !== undefined && fixedBy === null;
+  const price = leastWei === undefined ? 'PRICE' : exactAmount(leastWei).replace(' ', '');
+  const command = `${modeOf(state) === 'legacy' ? '--gas-price' : isOfPrice ? '--max-fee' : '--tip'} ${price}`;
   if (fixedBy === '--allow-chain') return `with --allow-chain no offer is raised by itself: give ${command}`;
   if (fixedBy !== null) return `${fixedBy} is never raised by itself: give ${command}`;
   if (maxFeeWei !== null && priceWei > maxFeeWei)
-    return `--max-fee ${exactAmount(maxFeeWei)} allows no higher offer: give a higher --max-fee`;
+    return `--max-fee ${exactAmount(maxFeeWei)} allows no higher offer: give ${isOfPrice ? `--max-fee ${price}` : 'a higher --max-fee'}`;
   if (mostWei === null || priceWei <= mostWeiOf(state)) return null;
-  return `by itself the offer is raised to ten times the first one, ${exactAmount(mostWeiOf(state))}: give ${command}, or a --max-fee`;
+  return `by itself the offer is raised to ten times the first one, ${exactAmount(mostWeiOf(state))}: give ${command}${isOfPrice ? '' : ', or a --max-fee'}`;
 }
 
 /**
@@ -161,7 +164,7 @@ function raisedState(state, refused, stated) {
   // --max-fee allows an offer without headroom above the base fee.
   const payableWei = larger(leastWei, (baseFeeWei ?? 0n) + (isStated ? tipWei : 0n));
   const neededWei = state.maxFeeWei === null ? maxPriceWei(offerOf(next)) : payableWei;
-  const why = limitOn(followed, neededWei, minTipWei ?? minPriceWei);
+  const why = limitOn(followed, neededWei, stated);
   if (why !== null) return why;
   const raised = offerOf(next);
   if (maxPriceWei(raised) > maxPriceWei(current) || tipOf(raised) > tipOf(current)) return next;

@@ -42,7 +42,7 @@ describe('--mix', { concurrency: 2 }, () => {
     assert.deepEqual([holds, expected], [true, String(counts[0])]);
     const gasOf = (/** @type {string} */ name) => run.byName[name].gas.used / run.byName[name].gas.operations;
     assert.ok(gasOf('transfer') === 21_000 && gasOf('storage') > gasOf('erc20'), stdout);
-    assert.match(stdout, /^ {2}By name +count +per second +failed +gas +avg ms/m);
+    assert.match(stdout, /^ {2}By name +count +per second +failed +timed out +gas +avg ms/m);
     assert.deepEqual([run.config.workload, run.config.mix[0]], ['mix', 'counter:40']);
   });
 

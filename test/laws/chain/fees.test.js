@@ -310,3 +310,14 @@ it('fees.raiseOffer(): six raises reach ten times the first offer, also where a 
   assert.ok(fees.worstPriceWei() <= 10n * GWEI);
   assert.ok(offered[5] > 9n * GWEI, `${offered}`);
 });
+
+it('fees.raiseOffer(): a minimum of the whole price above the limit names the limit to give, not a tip', () => {
+  const offer = { leastWei: 0n, raises: 0, fixedBy: null, mostWei: 10n * GWEI };
+  const parts = { baseFeeWei: GWEI, tipWei: 1n, legacy: false, offer };
+  const refusedBy = (/** @type {bigint | null} */ maxFeeWei) => {
+    const fees = createFees({ ...parts, maxFeeWei });
+    return String(fees.raiseOffer(fees.current(), { priceWei: 25n * GWEI }));
+  };
+  assert.match(refusedBy(null), /ten times the first one, 10 gwei: give --max-fee 25gwei$/);
+  assert.match(refusedBy(5n * GWEI), /^--max-fee 5 gwei allows no higher offer: give --max-fee 25gwei$/);
+});
