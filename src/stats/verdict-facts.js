@@ -367,6 +367,7 @@ function chainOf(run) {
     lost: reorgs.count > 0 || (refusals.pool_full?.count ?? 0) > 0 ? 0 : (resubmissions.lost ?? 0),
     leftOut: resubmissions.leftOut ?? 0,
     senderLimits: refusals.sender_limit?.count ?? 0,
+    poolRefusals: refusals.pool_full?.count ?? 0,
     // Both names are used for what the pool keeps.
     poolSize: generator.nodeLimits?.pool ?? null,
   };

@@ -333,12 +333,14 @@ function isStill({ run: { blocks, window }, stillMs, isChainSeen, wasAway }, sha
 }
 
 /** By blocks one after another, or by none at all of those that came. @param {Facts} facts */
-function isLeftOut({ run: { blocks, counts, window }, leftOut, missed, ended, waiting, isChainSeen }) {
+function isLeftOut({ run: { blocks, counts, window }, leftOut, missed, ended, waiting, isChainSeen, poolRefusals }) {
   const { accepted, started, verified } = window.counts;
   // A chain that takes many of them takes their tip, and their kind.
   if (leftOut > 0) return leftOut >= MOST * counts.started && verified < FEW * ended;
+  // A full pool has no room for the nonces that come first.
   return (
     isChainSeen &&
+    poolRefusals === 0 &&
     blocks.count >= SKIPPED &&
     blocks.ours === 0 &&
     verified === 0 &&

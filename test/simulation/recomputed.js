@@ -130,7 +130,8 @@ export const RECOMPUTED = {
   },
 
   *'intervals are those of the samples'(observed, run) {
-    if (!hasWindow(run)) return;
+    // A call that is compared counts in the row in which its comparison ends.
+    if (!hasWindow(run) || observed.config.workload.checkRpc !== null) return;
     const all = rowsOf(observed);
     const within = (/** @type {number | null} */ atUs, /** @type {RunFile['intervals'][number]} */ row, edgeUs = 0) =>
       atUs !== null && atUs > row.startMs * 1000 - edgeUs && atUs < row.endMs * 1000 + edgeUs;
