@@ -36,7 +36,11 @@ export const MAX_HASHES = 20;
  * @property {number | null} block
  * @property {number} [replacements] because blocks had left it out
  * @property {boolean} [isLost] the node took it, and lost it
+ * @property {number} [denials] how often in a row the node did not show it, and said that it has it
  */
+
+/** Times that a node may not show a transaction, and say that it has it, before it is replaced. */
+const DENIALS = 2;
 
 /** Block intervals without a block after which the chain may wait for another transaction. */
 const SLOW_BLOCKS = 3;
@@ -207,7 +211,9 @@ export class Resubmission {
       if (decision?.status === 'replaced') operation.end('failed', 'replaced', clock.nowUs());
       else if (decision?.receipt !== undefined) foundByReceipt(this.#tools, operation, decision.receipt);
     } else if (isKnown === false) {
-      const isTaken = await this.send(operation, { lostSinceUs: takenAtUs });
+      // Such a node (Erigon) takes another hash only.
+      const isDenied = next === nonce && (last.denials ?? 0) >= DENIALS;
+      const isTaken = await this.send(operation, { lostSinceUs: takenAtUs, isQueued: isDenied });
       const isLeftOut = next === nonce && newestBlock - takenAtBlock >= SKIPPED_BLOCKS;
       // Repeated losses of one transaction are no evidence that the pool is too small.
       const isFirstLoss = isTaken && isLeftOut && !last.isLost;
@@ -299,6 +305,7 @@ export class Resubmission {
     if (isRaised) resubmissions.replaced += 1;
     else resubmissions.rebroadcast += 1;
     const failure = await this.#submit(operation);
+    if (lostSinceUs !== null) last.denials = failure === 'known' ? (last.denials ?? 0) + 1 : 0;
     // Another node behind the same address may know it and answers with an error.
     if (lostSinceUs !== null && isShown && failure === null) {
       resubmissions.lost += 1;

@@ -118,6 +118,17 @@ describe('a transaction that the node has lost', () => {
     assert.deepEqual(await run.resubmissions(), { ...NONE, rebroadcast: 2 });
   });
 
+  it('is replaced if the node says again and again that it has it, and does not show it', async () => {
+    const run = await begun({ wallets: 1, fees: risingFees({ isTooLow: false }) });
+    run.pool.clear();
+    run.handlers.eth_getTransactionByHash = () => null;
+    run.handlers.eth_sendRawTransaction = fails(refusal('already known'));
+    await run.othersMine(4);
+    assert.equal((await run.resubmissions()).replaced, 0);
+    await run.othersMine(8);
+    assert.ok((await run.resubmissions()).replaced >= 1);
+  });
+
   it('is not counted as lost if the node refused its replacement and knows the first one', async () => {
     let sent = 0;
     const fault = () => ((sent += 1) === 2 ? 'refuse' : 'pass');
