@@ -377,7 +377,7 @@ export function auditTable(run) {
   const ours = `${count(audit.verified)} verified + ${count(includedLate)} included late${gone}`;
   const grew = `${count(audit.wallets)} ${subject} ${count(Number(audit.effectsOnChain))}`;
   const expected = audit.verified + includedLate - reorgedOut;
-  const range = [...new Set([bounds.atLeast, bounds.atMost].map((text) => count(Number(text))))].join(' to ');
+  const range = [...new Set([bounds.atLeast, bounds.atMost])].join(' to ');
   const equation =
     result === 'exact' ? ` = ${ours}` : `, of which ${range} are ours; expected ${count(expected)}: ${ours}`;
   // Of an exact audit these are replacements of the run itself.
