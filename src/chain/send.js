@@ -124,7 +124,7 @@ export async function sendAll(sender, orders, onProgress) {
 }
 
 /**
- * All of them are sent before one that failed ends the set-up: what is on its way then may still arrive.
+ * Sends all of them, and fails after the last answer: a transaction without an answer may still arrive.
  * @param {Sender} sender
  * @param {Order[]} wave
  * @param {bigint} priceWei reserved for each, per gas
@@ -346,7 +346,10 @@ async function waitForReceipts(sender, sent, taken, onProgress) {
   /** @type {Set<Sent>} */
   const gone = new Set();
   const noteTaken = (/** @type {Array<[Sent, NonceTakenError]>} */ found) => {
-    for (const [one, error] of found) gone.add(one) && taken.push(error);
+    for (const [one, error] of found) {
+      gone.add(one);
+      taken.push(error);
+    }
   };
   let pauseMs = 20;
   let checkedAtUs = clock.nowUs();
@@ -362,7 +365,8 @@ async function waitForReceipts(sender, sent, taken, onProgress) {
     if (receipts.size + gone.size === sent.length) return receipts;
     if (clock.nowUs() > deadlineUs) {
       noteTaken(await resendLost(rpc, missing, null));
-      if (taken.length > 0) throw taken[0];
+      // Others that are still on their way may arrive later: nothing is planned again.
+      if (receipts.size + gone.size === sent.length) return receipts;
       throw new UnavailableError(
         `${partOf(sent.length - receipts.size, sent.length, 'transaction')} in no block after ${timeoutMs / 1000} s (the first: ${missing[0].hash}): ${overdue.why}`,
       );

@@ -220,7 +220,7 @@ export class PairedSequence {
   }
 }
 
-/** The bound between a value that is rejected and one that is not, on its rejected side. @param {number} outside @param {number} inside @param {(theta: number) => boolean} rejects */
+/** The bound between a rejected value and one that is not rejected; the result is rejected. @param {number} outside @param {number} inside @param {(theta: number) => boolean} rejects */
 function border(outside, inside, rejects) {
   while (Math.abs(inside - outside) > PRECISION) {
     const middle = (outside + inside) / 2;
