@@ -4,13 +4,29 @@
  *     npm run simulate -- --cases 5000 --seed 1
  *     npm run simulate -- --seed 100004 --only '{"workload":"mix with calls","load":"rate"}'
  *     npm run simulate -- --verdicts --cases 10
+ *     npm run simulate -- --recorded [--files DIR]
  *
  * Prints configurations, pairs, exit codes, verdicts and violations, each with its seed and the smallest configuration that
  * still shows it. Exit code 1 if there is one. --first begins with what once broke a law, and ends at the first violation.
  * --verdicts runs each planted cause alone, so many times, and counts how often the verdict of a run that it slowed down is unknown.
+ * --recorded repeats the recorded runs (test/simulation/recorded.js) and prints what changed; --files writes their run files,
+ * for a comparison of two checkouts by `diff -r`; --record N draws N further combinations to be recorded.
  */
 import { parseArgs } from 'node:util';
-import { LAWS } from '../test/simulation/laws.js';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { randomNumbers } from '../src/random.js';
+import { LAWS, violationsIn } from '../test/simulation/laws.js';
+import { Pairs } from '../test/simulation/pairs.js';
+import {
+  RECORDED_SEED,
+  changesBetween,
+  comparableOf,
+  recordOf,
+  recordedRuns,
+  writeRecorded,
+} from '../test/simulation/recorded.js';
+import { createSimulator } from '../test/simulation/run.js';
 import { simulateMany } from '../test/simulation/suite.js';
 import { countVerdicts } from '../test/simulation/verdicts.js';
 
@@ -22,6 +38,9 @@ const { values } = parseArgs({
     first: { type: 'boolean', default: false },
     laws: { type: 'boolean', default: false },
     verdicts: { type: 'boolean', default: false },
+    recorded: { type: 'boolean', default: false },
+    record: { type: 'string' },
+    files: { type: 'string' },
   },
 });
 if (values.laws) {
@@ -43,6 +62,11 @@ if (values.verdicts) {
   console.log(`${unknown} of ${runs} runs with one planted cause have the verdict unknown (${shareOf(unknown, runs)})`);
   process.exit(0);
 }
+if (values.record !== undefined) {
+  await record(Number(values.record));
+  process.exit(0);
+}
+if (values.recorded) process.exit((await repeatRecorded()) > 0 ? 1 : 0);
 const only = values.only === undefined ? undefined : JSON.parse(values.only);
 const cases = only === undefined ? Number(values.cases) : 1;
 const startMs = performance.now();
@@ -72,4 +96,49 @@ function listed(counts) {
     .sort(([, a], [, b]) => b - a)
     .map(([name, count]) => `${name} ${count}`)
     .join(', ');
+}
+
+/** @param {number} count of further combinations, drawn by pairs */
+async function record(count) {
+  const simulator = createSimulator();
+  try {
+    const pairs = new Pairs(simulator.features, randomNumbers(Number(values.seed)), simulator.refusalOf);
+    const drawn = [];
+    while (drawn.length < count) drawn.push(recordOf(await simulator.run(await pairs.next(), RECORDED_SEED)));
+    writeRecorded([...recordedRuns(), ...drawn]);
+  } finally {
+    simulator.close();
+  }
+}
+
+/** @returns {Promise<number>} how many runs gave something else, or broke a law */
+async function repeatRecorded() {
+  const simulator = createSimulator();
+  let changed = 0;
+  try {
+    for (const before of recordedRuns()) {
+      const observed = await simulator.run(before.configuration, RECORDED_SEED);
+      const words = [
+        ...changesBetween(before, recordOf(observed)),
+        ...violationsIn(observed).map((one) => `${one.law}: ${one.words}`),
+      ];
+      const name = JSON.stringify(before.configuration);
+      if (values.files !== undefined && observed.run !== null) writeRunFile(values.files, name, observed.run);
+      if (words.length === 0) continue;
+      changed += 1;
+      console.log(`${name}\n  ${words.join('\n  ')}`);
+      if (values.first) break;
+    }
+  } finally {
+    simulator.close();
+  }
+  console.log(`${changed} of ${recordedRuns().length} recorded runs gave something else`);
+  return changed;
+}
+
+/** @param {string} folder @param {string} name @param {import('../src/contracts/run-file.d.ts').RunFile} run */
+function writeRunFile(folder, name, run) {
+  mkdirSync(folder, { recursive: true });
+  const file = name.replaceAll(/[^\w]+/g, '-').slice(1, 200);
+  writeFileSync(join(folder, `${file}.json`), `${JSON.stringify(comparableOf(run), null, 1)}\n`);
 }

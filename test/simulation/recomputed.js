@@ -232,7 +232,9 @@ export const RECOMPUTED = {
 
   *'the facts of a storm are those of the submissions'({ chain, config, loadStartUs, behaviour }, { generator, end }) {
     const { storm, resubmissions } = generator;
-    if (storm === undefined || end === 'set_up_failed' || behaviour.before || behaviour.after || behaviour.away) return;
+    // A slow answer to the last one comes after the end.
+    const isDisturbed = behaviour.before || behaviour.after || behaviour.away || behaviour.takesMs;
+    if (storm === undefined || end === 'set_up_failed' || isDisturbed) return;
     const sent = chain.submissions.filter(({ atUs, from }) => atUs >= loadStartUs && from !== FUNDER);
     const hashes = new Set(sent.map(({ hash }) => hash));
     const nonces = new Set(sent.map(({ from, nonce }) => `${from}:${nonce}`));

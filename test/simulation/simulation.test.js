@@ -5,10 +5,19 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { violationsIn } from './laws.js';
+import {
+  RECORDED_SEED,
+  changesBetween,
+  comparableOf,
+  configurationsToRecord,
+  recordOf,
+  recordedRuns,
+  writeRecorded,
+} from './recorded.js';
 import { createSimulator } from './run.js';
-import { KNOWN, simulateMany, singlesOf } from './suite.js';
+import { simulateMany } from './suite.js';
 
-/** @import { Observed } from './run.js' */
+/** @import { RunFile } from '../../src/contracts/run-file.d.ts' */
 
 const CASES = Number(process.env.STRESS_SIMULATION_CASES ?? 10);
 const SEED = 1;
@@ -17,33 +26,32 @@ describe('simulated runs', () => {
   const simulator = createSimulator();
   after(simulator.close);
 
-  for (const [words, configuration] of KNOWN) {
-    it(words, async () => {
-      const observed = await simulator.run(configuration, SEED);
+  it('recorded runs keep the laws, and give what they gave', async () => {
+    const before = new Map(recordedRuns().map((one) => [JSON.stringify(one.configuration), one]));
+    const now = [];
+    for (const configuration of await configurationsToRecord(simulator)) {
+      const observed = await simulator.run(configuration, RECORDED_SEED);
       assert.deepEqual(violationsIn(observed), [], observed.command);
-    });
-  }
-
-  it('each value alone keeps the laws', async () => {
-    for (const configuration of await singlesOf(simulator)) {
-      const [[feature, value]] = Object.entries(configuration);
-      // What limits nothing is in the pairs.
-      if (simulator.features[feature][value].isNeutral) continue;
-      const observed = await simulator.run(configuration, SEED);
-      assert.deepEqual(violationsIn(observed), [], observed.command);
+      now.push(recordOf(observed));
     }
+    if (process.env.GOLDEN === 'write') return writeRecorded(now);
+    const changed = now.flatMap((one) => {
+      const was = before.get(JSON.stringify(one.configuration));
+      const changes = was === undefined ? ['not recorded yet'] : changesBetween(was, one);
+      return changes.length > 0 ? [{ configuration: JSON.stringify(one.configuration), changes }] : [];
+    });
+    assert.deepEqual(
+      changed,
+      [],
+      'npm run simulate -- --recorded --files DIR writes the run files; GOLDEN=write accepts',
+    );
   });
 
   it('the same seed gives the same run file', async () => {
     const configuration = { workload: 'mix with calls', load: 'random arrivals', workers: '2', chain: 'lost answers' };
     const [first, second] = [await simulator.run(configuration, 5), await simulator.run(configuration, 5)];
-    // Memory is that of the real process.
-    const plain = (/** @type {Observed} */ { run }) => {
-      const file = JSON.parse(JSON.stringify({ ...run, id: null }));
-      file.generator.peakRssBytes = null;
-      return file;
-    };
-    assert.deepEqual(plain(first), plain(second));
+    const [one, other] = [first.run, second.run].map((run) => comparableOf(/** @type {RunFile} */ (run)));
+    assert.deepEqual(one, other);
   });
 
   it(`${CASES} runs of pairs keep the laws`, async () => {
