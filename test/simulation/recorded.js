@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { figureNames, figureOf } from '../../src/stats/figures.js';
 import { KNOWN, singlesOf } from './suite.js';
 
 /**
@@ -13,7 +14,7 @@ import { KNOWN, singlesOf } from './suite.js';
  * @typedef {object} RecordedRun
  * @property {Configuration} configuration
  * @property {string} result the main figures, in words
- * @property {Record<string, string>} parts digests of the members of the run file, and of the messages
+ * @property {Record<string, string>} parts digests of the members of the run file, of all figures, and of the messages
  */
 
 const FILE = new URL('recorded.ndjson', import.meta.url);
@@ -51,8 +52,9 @@ export async function configurationsToRecord(simulator) {
 
 /** @param {Observed} observed @returns {RecordedRun} */
 export function recordOf({ configuration, code, run, lines }) {
-  const plain = run === null ? {} : comparableOf(run);
-  const parts = Object.entries({ ...plain, messages: lines }).filter(([name]) => !NOT_RECORDED.has(name));
+  const file = run === null ? null : comparableOf(run);
+  const figures = file === null ? [] : figureNames().map((name) => figureIn(file, name));
+  const parts = Object.entries({ ...file, figures, messages: lines }).filter(([name]) => !NOT_RECORDED.has(name));
   return {
     configuration,
     result: run === null ? `exit ${code}` : `exit ${code}: ${resultOf(run)}`,
@@ -81,6 +83,12 @@ function resultOf({ counts, audit, verdict, rates, latency }) {
   const tps = rates.verifiedPerSecond?.toFixed(2) ?? 'unknown';
   const p99 = latency.total.p99Us === null ? 'unknown' : Math.round(latency.total.p99Us / 1000);
   return `${verified} of ${started} verified, ${failed} failed, ${timedOut} timed out; ${tps} per second, p99 ${p99} ms; ${verdict?.name}; audit ${audit?.result}`;
+}
+
+/** @param {RunFile} run @param {string} name */
+function figureIn(run, name) {
+  const figure = figureOf(name);
+  return [name, figure?.read(run), figure?.bounds?.(run)];
 }
 
 /** Files that a configuration names lie in a folder of each process. */
