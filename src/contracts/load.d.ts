@@ -311,8 +311,6 @@ export type LoadPlan = {
   startUs: number;
   /** Infinity while unknown */
   endUs: number;
-  /** of the window, where the warm-up has measured it */
-  perSecond?: number;
 };
 
 /** The load, in this thread (core/engine.js) or in several (core/workers.js); Ledger: what the audit compares with the chain. */
@@ -327,9 +325,8 @@ export type Engine<Ledger> = {
    * counts and rates only, which cost little
    */
   snapshot: (nowUs: number, endsInterval: boolean, hasFigures?: boolean) => Promise<Snapshot>;
-  /** takes gas that is not of an operation from the budget (--max-spend); negative: gives it back; false: there is too little */
-  charge: (wei: bigint) => Promise<boolean>;
-  pace: (pace: Pace) => void;
+  /** a verb of Control; whether one, or all, have taken it */
+  post: (message: ControlMessage) => Promise<boolean>;
   /** starts no more operations; the window ends at nowUs */
   stop: (nowUs: number) => void;
   /** waits for the operations in flight, and abandons the rest after the time limit or on abort */
@@ -337,13 +334,24 @@ export type Engine<Ledger> = {
   close: () => Promise<void>;
 };
 
-/** What may be started (--pool-target, --max-base-fee); an absent member stays as it was. */
-export type Pace = {
-  /** while a reason holds the load, nothing is due, and the schedule is delayed; atUs: instant of the event */
-  hold?: { reason: string; isHeld: boolean; atUs: number };
-  /** depth: transactions in the pool; null: those of each thread */
-  pool?: { target: number; depth: number | null };
+/**
+ * What an observer may do to the load, and all that it may do: in all threads, and on both sides of a mix. Without a call an
+ * operation pays one field read.
+ */
+export type Control = {
+  /** nothing is due while a reason holds, and the schedule is later by that time; atUs: instant of the event */
+  hold: (reason: string, atUs: number) => void;
+  release: (reason: string, atUs: number) => void;
+  /** how many transactions the pool shall have, for now; depth: those that it has; null: each thread counts those of its own */
+  room: (target: number, depth: number | null) => void;
+  /** transactions per second of an open loop from an instant on, in all threads together */
+  retime: (perSecond: number, fromUs: number) => void;
+  /** takes gas that is not of an operation from the budget (--max-spend); negative: gives it back; false: there is too little */
+  charge: (wei: bigint) => Promise<boolean>;
 };
+
+/** isForOne: the first thread that takes it */
+export type ControlMessage = { verb: keyof Control; args: readonly any[]; isForOne?: boolean };
 
 export type Snapshot = {
   atUs: number;
@@ -551,16 +559,12 @@ export type SideThread = {
 export type RunObserver = Pick<Observer, 'block' | 'status'> & {
   /** of its sides in the threads: plain data; absent: it has none there */
   plan?: unknown;
-  /** charge and pace: of the engine; noAnswer: aborts when the end of the run no longer waits for an endpoint that answers nothing */
-  begin?: (run: {
-    warnOf: Warn;
-    warnOnce: Warn;
-    charge: (wei: bigint) => Promise<boolean>;
-    pace: (pace: Pace) => void;
-    noAnswer: AbortSignal;
-  }) => void;
+  /** noAnswer: aborts when the end of the run no longer waits for an endpoint that answers nothing */
+  begin?: (run: { warnOf: Warn; warnOnce: Warn; control: Control; noAnswer: AbortSignal }) => void;
   /** the warm-up measures it; null: nothing to measure */
   rate?: MeasuredRate | null;
+  /** an automatic warm-up has set the window */
+  window?: (plan: LoadPlan) => void;
   /** from its side in a thread */
   message?(message: unknown): void;
   snapshot?: (snapshot: Snapshot) => void;
@@ -580,8 +584,6 @@ type Warn = (kind: string, words: string) => void;
 export type MeasuredRate = {
   /** whether the warm-up has enough operations */
   readonly isEnough: boolean;
-  readonly facts: { perSecond: number };
-  readonly warning: string | null;
   /** ends the measurement */
   measure(): Promise<void>;
 };

@@ -6,7 +6,7 @@ import { Queue } from './queue.js';
 
 /**
  * @import { Clock } from '../contracts/common.d.ts'
- * @import { Pace, Sample } from '../contracts/load.d.ts'
+ * @import { Control, Sample } from '../contracts/load.d.ts'
  * @import { Recorder } from '../stats/recorder.js'
  * @import { FeeBudget, Reservation } from './budget.js'
  * @import { NodeLimits } from './node-limits.js'
@@ -95,7 +95,7 @@ export class Driver {
   /** Infinity: not started. */
   #startUs = Infinity;
   #endUs = Infinity;
-  /** Operations that may still be started (--pool-target). */
+  /** Operations that may still be started (Control.room). */
   #room = Infinity;
   /** Submissions in flight. */
   #submitting = 0;
@@ -161,27 +161,30 @@ export class Driver {
   }
 
   /** Operations that are not started yet are due by another schedule. @param {Pacer} pacer */
-  setPacer(pacer) {
+  retime(pacer) {
     this.options.pacer = pacer;
     this.#cancelWait?.();
     this.#cancelWait = null;
     this.#pumpSoon();
   }
 
-  /** @param {Pace} pace */
-  setPace({ hold, pool }) {
-    if (hold?.isHeld) {
-      // What was due before is started, or dropped.
-      this.catchUp(hold.atUs);
-      this.#held.hold(hold.reason, hold.atUs);
-    } else if (hold) {
-      this.#held.release(hold.reason, hold.atUs);
-    }
-    if (pool) {
-      const depth = pool.depth ?? this.live.size - this.#submitting;
-      // What is being submitted will be in the pool.
-      this.#room = Math.max(0, pool.target - depth - this.#submitting);
-    }
+  /** @type {Control['hold']} */
+  hold = (reason, atUs) => {
+    // What was due before is started, or dropped.
+    this.catchUp(atUs);
+    this.#held.hold(reason, atUs);
+  };
+
+  /** @type {Control['release']} */
+  release = (reason, atUs) => {
+    this.#held.release(reason, atUs);
+    this.#pumpSoon();
+  };
+
+  /** @param {number} wanted transactions that the pool lacks @param {boolean} isOwn it has those in flight only */
+  room(wanted, isOwn) {
+    // What is being submitted will be in the pool.
+    this.#room = Math.max(0, wanted - (isOwn ? this.live.size : this.#submitting));
     this.#pumpSoon();
   }
 

@@ -22,7 +22,7 @@ import { Lookups, MAX_SUBMISSIONS, RetryPolicy, Submissions, lookUp } from './su
 /**
  * @import { Block, Call, Fee, Fees, InclusionDetector, Reorg, Rpc, SeenBlock, Sighting, Signer, ThreadStats } from '../contracts/chain.d.ts'
  * @import { Clock } from '../contracts/common.d.ts'
- * @import { Engine, EngineConfig, EngineReport, ObserverTools, LoadPlan, MachineProbes, Pace, Schedule, Snapshot, SpreadReport, TransactionWorkload, Workload } from '../contracts/load.d.ts'
+ * @import { ControlMessage, Engine, EngineConfig, EngineReport, ObserverTools, LoadPlan, MachineProbes, Schedule, Snapshot, SpreadReport, TransactionWorkload, Workload } from '../contracts/load.d.ts'
  * @import { EngineStats, Refusals, ReorgEvent, Resubmissions } from '../contracts/run-file.d.ts'
  * @import { DetectorRow } from '../inclusion/index.js'
  * @import { DriverOptions } from './driver.js'
@@ -39,6 +39,7 @@ import { Lookups, MAX_SUBMISSIONS, RetryPolicy, Submissions, lookUp } from './su
  * @property {EngineConfig} config
  * @property {Schedule | null} schedule null: closed loop
  * @property {Share} [share] of the schedule; default: all of it
+ * @property {Part} [part] of the wallets; default: all of them
  * @property {Clock} clock
  * @property {Rpc} rpc
  * @property {Account[]} accounts
@@ -53,6 +54,8 @@ import { Lookups, MAX_SUBMISSIONS, RetryPolicy, Submissions, lookUp } from './su
  * @property {(block: SeenBlock) => void} onBlock
  * @property {DriverOptions['onStop']} onStop
  * @property {() => ThreadStats} traffic of this thread
+ *
+ * @typedef {{from: number, to: number}} Part of the wallets of all threads, from 0 to 1
  *
  * @typedef {object} ChainTools
  * @property {Signer} signer
@@ -69,12 +72,16 @@ import { Lookups, MAX_SUBMISSIONS, RetryPolicy, Submissions, lookUp } from './su
  * @property {bigint | null} [refillBelowWei] wallets with less are paid during the load; null: they are not
  */
 
+/** @type {Part} */
+const WHOLE = Object.freeze({ from: 0, to: 1 });
+
 /** @implements {Engine<Ledger>} */
 export class ThreadEngine {
   #recorder;
   #ledger;
   #options;
   #driver;
+  #verbs;
   /** @type {InclusionDetector | null} */
   #detector = null;
   /** @type {Presigner | null} */
@@ -137,6 +144,32 @@ export class ThreadEngine {
       budget: this.#budget,
       ...iterationsOf(options),
     });
+    this.#verbs = this.#controlled();
+  }
+
+  /** What is meant for transactions is not taken by plain calls. @returns {Record<ControlMessage['verb'], (...args: any[]) => boolean | void>} */
+  #controlled() {
+    const { chain, schedule, share, part = WHOLE } = this.#options;
+    const driver = this.#driver;
+    const budget = this.#budget;
+    if (chain === null) {
+      const decline = () => false;
+      return { hold: driver.hold, release: driver.release, room: decline, retime: decline, charge: decline };
+    }
+    return {
+      hold: driver.hold,
+      release: driver.release,
+      // Whole numbers that add up, so that a single missing transaction is started too.
+      room: (target, depth) => {
+        const wanted = target - (depth ?? 0);
+        driver.room(Math.round(part.to * wanted) - Math.round(part.from * wanted), depth === null);
+      },
+      retime: (perSecond, fromUs) => {
+        if (schedule === null) return;
+        driver.retime(createPacer(changedAt(schedule, fromUs - this.#loadStartUs, perSecond), share));
+      },
+      charge: (wei) => budget === null || budget.charge(wei),
+    };
   }
 
   /** How an operation runs and how its wallet is recovered. @returns {Pick<DriverOptions, 'run' | 'recoveryOf' | 'limits'>} */
@@ -281,22 +314,14 @@ export class ThreadEngine {
   }
 
   /** After an automatic warm-up. @param {LoadPlan} plan */
-  setWindow({ loadStartUs, startUs, endUs, perSecond }) {
-    const { schedule, share } = this.#options;
+  setWindow({ startUs, endUs }) {
     this.#recorder.setWindow(startUs, endUs);
     this.#driver.endAt(endUs);
-    if (perSecond !== undefined && schedule !== null)
-      this.#driver.setPacer(createPacer(changedAt(schedule, startUs - loadStartUs, perSecond), share));
   }
 
-  /** @param {bigint} wei */
-  async charge(wei) {
-    return this.#budget === null || this.#budget.charge(wei);
-  }
-
-  /** @param {Pace} pace */
-  pace(pace) {
-    this.#driver.setPace(pace);
+  /** @param {ControlMessage} message */
+  async post({ verb, args }) {
+    return this.#verbs[verb](...args) !== false;
   }
 
   /** @param {number} nowUs @param {boolean} endsInterval @param {boolean} [hasFigures] @returns {Promise<Snapshot>} */

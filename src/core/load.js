@@ -306,7 +306,7 @@ export class Load {
 
   /** Reports until the automatic warm-up has set the window. @param {WarmUp} warmUp */
   async #reportUntilWindow(warmUp) {
-    const { clock, engine, stop, watch } = this.#options;
+    const { clock, engine, stop, watch, observers } = this.#options;
     const { loadStartUs } = this.#plan;
     const isSet = new AbortController();
     const countsNow = async () => {
@@ -317,10 +317,10 @@ export class Load {
       .windowStartUs(loadStartUs, countsNow, stop.drain)
       .then((startUs) => {
         if (startUs === null) return;
-        this.#setPlan({ loadStartUs, startUs, endUs: this.#endOf(startUs), perSecond: warmUp.rate?.facts.perSecond });
+        this.#setPlan({ loadStartUs, startUs, endUs: this.#endOf(startUs) });
         engine.setWindow(this.#plan);
-        for (const words of [warmUp.warning, warmUp.rate?.warning ?? null])
-          if (words !== null) watch.warnOf('warmup', words);
+        if (warmUp.warning !== null) watch.warnOf('warmup', warmUp.warning);
+        observers?.window(this.#plan);
       })
       .catch((error) => stop.request('internal', EXIT.internal, error))
       .finally(() => isSet.abort());

@@ -3,6 +3,7 @@ import { merge } from '../stats/merge.js';
 import { SNAPSHOT } from '../stats/metrics.js';
 import { createWorkload } from '../workloads/index.js';
 import { CALLS, sidesOf } from '../workloads/table.js';
+import { postTo } from './control.js';
 import { loadText } from './describe.js';
 import { Account, sliceIndexes } from './nonces.js';
 import { counted } from '../text.js';
@@ -100,11 +101,7 @@ export function mixEngines(engines) {
     setWindow: (plan) => void all((engine) => engine.setWindow(plan)),
     snapshot: async (...given) =>
       (await all((engine) => engine.snapshot(...given))).reduce((a, b) => merge(SNAPSHOT, a, b)),
-    charge: (wei) => engines[0].charge(wei),
-    pace: ({ hold, pool }) => {
-      // The pool has transactions only.
-      engines.forEach((engine, i) => engine.pace({ hold, ...(i === 0 && { pool }) }));
-    },
+    post: (message) => postTo(engines, message),
     stop: (nowUs) => void all((engine) => engine.stop(nowUs)),
     // The ledger of the transactions.
     drain: async (timeoutMs, signal) => (await all((engine) => engine.drain(timeoutMs, signal)))[0],

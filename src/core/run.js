@@ -22,6 +22,7 @@ import {
   throwIfStopped,
   warnOfEndpoints,
 } from './connect.js';
+import { controlOf } from './control.js';
 import { NOT_PAID, SetUpCosts, balanceOf, decreaseBetween } from './costs.js';
 import { describeEnvironment, describeFailedSetUp, describeRun } from './describe.js';
 import { Load, WarmUp } from './load.js';
@@ -39,7 +40,7 @@ import { createEngine } from './workers.js';
  * @import { DevChain, Rpc, SeenBlock } from '../contracts/chain.d.ts'
  * @import { Clock, Log, Stop } from '../contracts/common.d.ts'
  * @import { Config, RunContext } from '../contracts/config.d.ts'
- * @import { CommonStart, MeasuredRate, Pace, TransactionWorkload, WalletPayments, Workload } from '../contracts/load.d.ts'
+ * @import { CommonStart, MeasuredRate, TransactionWorkload, WalletPayments, Workload } from '../contracts/load.d.ts'
  * @import { Closed, Output } from '../contracts/output.d.ts'
  * @import { AuditReport, RunFile } from '../contracts/run-file.d.ts'
  * @import { Endpoints } from '../chain/endpoints.js'
@@ -424,8 +425,7 @@ function toolsOf(watch, { engine }, { signal }) {
     noAnswer: signal,
     warnOf: (/** @type {string} */ kind, /** @type {string} */ words) => watch.warnOf(kind, words),
     warnOnce: (/** @type {string} */ kind, /** @type {string} */ words) => watch.warnOnce(kind, words),
-    charge: (/** @type {bigint} */ wei) => engine.charge(wei),
-    pace: (/** @type {Pace} */ pace) => engine.pace(pace),
+    control: controlOf(engine),
   };
 }
 

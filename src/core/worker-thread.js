@@ -13,9 +13,10 @@
  * @property {Readonly<Record<string, unknown>>} observers plans by name
  * @property {Schedule | null} schedule
  * @property {Share} share
+ * @property {Part} part of the wallets
  * @property {number} seed of its random numbers
  *
- * @typedef {'ready' | 'prepare' | 'start' | 'setWindow' | 'snapshot' | 'charge' | 'pace' | 'stop' | 'drain' | 'abort' | 'close'} Method
+ * @typedef {'ready' | 'prepare' | 'start' | 'setWindow' | 'snapshot' | 'post' | 'stop' | 'drain' | 'abort' | 'close'} Method
  *
  * @typedef {{type: 'block', block: SeenBlock} | {type: 'samples', samples: Sample[]} | {type: 'observed', name: string, message: unknown} | {type: 'stop', reason: StopReason, message: string | null}}
  *   WorkerMessage
@@ -39,7 +40,7 @@ import { serve } from './thread.js';
  * @import { StopReason } from './driver.js'
  * @import { ChainIdentityState } from '../chain/chain-identity.js'
  * @import { Endpoints } from '../chain/endpoints.js'
- * @import { ChainTools } from './engine.js'
+ * @import { ChainTools, Part } from './engine.js'
  * @import { Share } from './pacer.js'
  */
 

@@ -15,6 +15,7 @@ import { SNAPSHOT } from '../stats/metrics.js';
 import { endedOf } from '../stats/recorder.js';
 import { Stats } from '../stats/stats.js';
 import { numbered } from '../text.js';
+import { postTo } from './control.js';
 import { ThreadEngine } from './engine.js';
 import { Ledger } from './ledger.js';
 import { splitSlice } from './nonces.js';
@@ -26,7 +27,7 @@ import { Thread } from './thread.js';
 /**
  * @import { SeenBlock } from '../contracts/chain.d.ts'
  * @import { Clock, Stop } from '../contracts/common.d.ts'
- * @import { Engine, EngineConfig, LoadPlan, Pace, Platform, Sample, Schedule, Snapshot, SnapshotState, Workload } from '../contracts/load.d.ts'
+ * @import { ControlMessage, Engine, EngineConfig, LoadPlan, Platform, Sample, Schedule, Snapshot, SnapshotState, Workload } from '../contracts/load.d.ts'
  * @import { Output } from '../contracts/output.d.ts'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { StressError } from '../errors.js'
@@ -128,6 +129,11 @@ class WorkerHandle {
       spread: { ...last.spread, spans: [] },
       window: { startUs: last.window.startUs, endUs: 0 },
     };
+  }
+
+  /** @param {ControlMessage} message @returns {Promise<boolean>} */
+  async post(message) {
+    return (await this.ask('post', [message])) === true;
   }
 
   async close() {
@@ -303,29 +309,9 @@ class WorkerPool {
     return sum;
   }
 
-  /** Each has a part of the budget: the first one that has enough. @param {bigint} wei */
-  async charge(wei) {
-    for (const handle of this.#handles) if ((await handle.ask('charge', [wei])) === true) return true;
-    return false;
-  }
-
-  /**
-   * Each has its part of what the pool lacks, or of the target if the depth is not known: whole numbers that add up, so
-   * that a single missing transaction is started too.
-   * @param {Pace} pace
-   */
-  pace({ hold, pool }) {
-    const { tasks, accounts } = this.#options;
-    let wallets = 0;
-    this.#handles.forEach((handle, i) => {
-      const before = wallets / accounts.length;
-      wallets += tasks[i].wallets.length;
-      const after = wallets / accounts.length;
-      const partOf = (/** @type {number} */ count) => Math.round(after * count) - Math.round(before * count);
-      const known = pool?.depth !== null;
-      const own = pool && { target: partOf(pool.target - (pool.depth ?? 0)), depth: known ? 0 : null };
-      void handle.ask('pace', [{ hold, pool: own }]);
-    });
+  /** @param {ControlMessage} message */
+  post(message) {
+    return postTo(this.#handles, message);
   }
 
   /** @param {number} nowUs */
@@ -434,6 +420,7 @@ function tasksOf(parts) {
     observers: parts.observers,
     schedule,
     share: sharesOfRate[i],
+    part: { from: first / accounts.length, to: (first + count) / accounts.length },
     seed: newSeed(parts.platform.random),
     endpoints: {
       urls: urls.map(({ href }) => href),

@@ -112,12 +112,27 @@ class RunGas {
   #blocks = [];
   /** Where neither the workload reads receipts nor a block has transactions of ours only. @type {GasOfOperations | null} */
   #gas = null;
+  /** @type {Pick<Parameters<NonNullable<RunObserver['begin']>>[0], 'control' | 'warnOf'> | null} */
+  #run = null;
   #options;
 
   /** @param {{rate: GasRate | null, rpc: Pick<Rpc, 'call'>, wallets: readonly {address: string}[]}} options */
   constructor(options) {
     this.#options = options;
     this.rate = options.rate;
+  }
+
+  /** @type {NonNullable<RunObserver['begin']>} */
+  begin({ control, warnOf }) {
+    this.#run = { control, warnOf };
+  }
+
+  /** @type {NonNullable<RunObserver['window']>} */
+  window({ startUs }) {
+    if (this.rate === null) return;
+    const { facts, warning } = this.rate;
+    this.#run?.control.retime(facts.perSecond, startUs);
+    if (warning !== null) this.#run?.warnOf('warmup', warning);
   }
 
   /** @param {{number: number, ours: number}} block */

@@ -11,7 +11,7 @@ import { refills } from './refills/index.js';
  * @import { SeenBlock } from '../contracts/chain.d.ts'
  * @import { Clock } from '../contracts/common.d.ts'
  * @import { Config } from '../contracts/config.d.ts'
- * @import { Observer, ObserverTools, OpenOptions, OperationIdentity, RemovedOperation, RunEnd, RunObserver, Sample, Snapshot, TransactionStatus } from '../contracts/load.d.ts'
+ * @import { LoadPlan, Observer, ObserverTools, OpenOptions, OperationIdentity, RemovedOperation, RunEnd, RunObserver, Sample, Snapshot, TransactionStatus } from '../contracts/load.d.ts'
  * @import { IntervalRow, Phase, RunFile } from '../contracts/run-file.d.ts'
  * @import { StressError } from '../errors.js'
  *
@@ -178,6 +178,11 @@ export class RunObservers extends Listeners {
   begin(run) {
     this.#warnOf = run.warnOf;
     this.tell((observer) => observer.begin?.(run));
+  }
+
+  /** @param {LoadPlan} plan */
+  window(plan) {
+    this.tell((observer) => observer.window?.(plan));
   }
 
   /** @param {SeenBlock} block */

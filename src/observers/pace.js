@@ -10,10 +10,10 @@ import { counted } from '../text.js';
 
 /**
  * --pool-target and --max-base-fee: what is due depends on the chain. This is the side of the run, which looks at the pool
- * and at the base fee; the threads start, or hold back, operations (Driver.setPace).
+ * and at the base fee; the threads start, or hold back, operations.
  *
  * @import { Config } from '../contracts/config.d.ts'
- * @import { OpenOptions, Pace as PaceOfLoad, RunObserver } from '../contracts/load.d.ts'
+ * @import { Control, OpenOptions, RunObserver } from '../contracts/load.d.ts'
  * @import { PaceFacts, PoolDepth, WithUnknown } from '../contracts/run-file.d.ts'
  * @import { ObserverRow } from './index.js'
  */
@@ -38,7 +38,8 @@ class Pace {
   #current = nothing();
   /** Of the window. */
   #total = { pauses: 0, pausedMs: 0, ...nothing() };
-  #set = /** @type {(pace: PaceOfLoad) => void} */ (() => {});
+  /** Null: the load has not begun. @type {Pick<Control, 'hold' | 'release' | 'room'> | null} */
+  #control = null;
   #warnOnce = /** @type {(kind: string, words: string) => void} */ (() => {});
 
   /** @param {Pick<OpenOptions, 'rpc' | 'clock' | 'stop'> & {target: number | null, maxBaseFeeWei: bigint | null, baseFeeWei: bigint | null, share: number}} options
@@ -49,15 +50,15 @@ class Pace {
   }
 
   /** @type {NonNullable<RunObserver['begin']>} */
-  begin({ pace, warnOnce }) {
+  begin({ control, warnOnce }) {
     const { target, clock } = this.#options;
-    this.#set = pace;
+    this.#control = control;
     this.#warnOnce = warnOnce;
     // The wait for a common start is no part of the load.
     const nowUs = clock.nowUs();
     this.#held.restart(nowUs);
     this.#current = nothing();
-    if (this.#held.isHeld) this.#set({ hold: { reason: BASE_FEE, isHeld: true, atUs: nowUs } });
+    if (this.#held.isHeld) control.hold(BASE_FEE, nowUs);
     if (target === null) return;
     this.#tell(0);
     void this.#watch();
@@ -69,7 +70,7 @@ class Pace {
     // At least one: several instances could wait for each other.
     const partOf = (/** @type {number} */ count) => Math.ceil(share * count);
     const wanted = target === null ? null : depth === null ? partOf(target) : depth + partOf(target - depth);
-    if (wanted !== null) this.#set({ pool: { target: wanted, depth } });
+    if (wanted !== null) this.#control?.room(wanted, depth);
   }
 
   /** @param {{baseFeeWei: bigint | null, seenAtUs: number}} block */
@@ -77,9 +78,8 @@ class Pace {
     const { maxBaseFeeWei } = this.#options;
     if (maxBaseFeeWei === null || baseFeeWei === null) return;
     this.#baseFeeWei = baseFeeWei;
-    const isHeld = baseFeeWei > maxBaseFeeWei;
-    const isNew = isHeld ? this.#held.hold(BASE_FEE, atUs) : this.#held.release(BASE_FEE, atUs);
-    if (isNew) this.#set({ hold: { reason: BASE_FEE, isHeld, atUs } });
+    const verb = baseFeeWei > maxBaseFeeWei ? 'hold' : 'release';
+    if (this.#held[verb](BASE_FEE, atUs)) this.#control?.[verb](BASE_FEE, atUs);
   }
 
   async #watch() {

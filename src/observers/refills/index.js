@@ -64,7 +64,7 @@ export class Refills {
 
   /** @param {bigint} wei */
   async #charge(wei) {
-    const isGranted = await this.#run?.charge(wei).catch(() => false);
+    const isGranted = await this.#run?.control.charge(wei).catch(() => false);
     this.#thread.post({ isGranted: isGranted === true });
   }
 

@@ -251,7 +251,7 @@ describe('Driver: open loop', () => {
   it('during a pause nothing is due, and the schedule goes on where it was', async () => {
     const { driver, begun, intended, dropped, advance } = harness({ wallets: 100, schedule: at(10) });
     /** @param {boolean} isHeld @param {number} ms */
-    const hold = (isHeld, ms) => driver.setPace({ hold: { reason: 'a', isHeld, atUs: START_US + 1000 * ms } });
+    const hold = (isHeld, ms) => driver[isHeld ? 'hold' : 'release']('a', START_US + 1000 * ms);
     driver.start(START_US, START_US + 2_000_000);
     await advance(250);
     // The events were earlier than the messages.
@@ -273,7 +273,7 @@ describe('Driver: a target for the pool', () => {
     const { driver, begun } = harness({ wallets: 20 });
     /** @param {number | null} depth */
     const see = async (depth) => {
-      driver.setPace({ pool: { target: 10, depth } });
+      driver.room(10 - (depth ?? 0), depth === null);
       await turn();
       return begun.length;
     };

@@ -142,7 +142,7 @@ describe('a load whose wallets all wait for a payment ends', () => {
         fault: (position) => (position === 1 ? 'pass' : POOR),
       });
       run.handlers.eth_getBalance = () => '0x9';
-      if (capWei !== null) assert.equal(await run.engine.charge(capWei), false);
+      if (capWei !== null) assert.equal(await run.engine.post({ verb: 'charge', args: [capWei] }), false);
       await run.block(400_000);
       await run.block(300_000);
       assert.deepEqual(run.stops, [], 'the last wallet with funds still works');

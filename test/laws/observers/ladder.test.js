@@ -9,6 +9,7 @@ import { asJson, merge } from '../../../src/stats/merge.js';
 import { RUN } from '../../../src/stats/metrics.js';
 import { noReorgs } from '../../../src/stats/reorgs.js';
 import { parseThreshold } from '../../../src/stats/thresholds.js';
+import { recordedControl } from '../../helpers/control.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { equalBy } from '../../helpers/equal-by.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
@@ -429,8 +430,7 @@ describe('an observer that throws', () => {
     observers.begin({
       warnOf,
       warnOnce: warnOf,
-      charge: async () => true,
-      pace: () => {},
+      control: recordedControl().control,
       noAnswer: new AbortController().signal,
     });
     assert.ok('ladder' in observers.describe({}).members);

@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RpcError } from '../../../src/errors.js';
 import { RunObservers } from '../../../src/observers/index.js';
+import { recordedControl } from '../../helpers/control.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { equalBy } from '../../helpers/equal-by.js';
-
-/** @import { Pace } from '../../../src/contracts/load.d.ts' */
 
 const GWEI = 10n ** 9n;
 
@@ -37,16 +36,14 @@ async function opened(
   const rpc = /** @type {any} */ ({ call, display: 'http://node' });
   const given = { rpc, clock, stop, gasPerOperation, inclusion: null, before: { why: '' }, refill: null, wallets: [] };
   const observers = await RunObservers.open(config, /** @type {any} */ (given));
-  /** @type {Pace[]} */
-  const told = [];
+  const { told, control } = recordedControl();
   /** @type {string[]} */
   const warned = [];
   const begin = () =>
     observers.begin({
       warnOf: () => {},
       warnOnce: (_, text) => void warned.push(text),
-      charge: async () => true,
-      pace: (pace) => void told.push(pace),
+      control,
       noAnswer: new AbortController().signal,
     });
   if (!isLate) begin();
@@ -60,8 +57,8 @@ describe('--pool-target', () => {
   it('tells the threads ten times a second what the pool has, and the run file how near it was', async () => {
     const { observers, clock, told, facts } = await opened({ poolTarget: '100' }, { depths: [0, 79, 80, 120, 121] });
     await clock.advance(500);
-    equalBy(told, ({ pool }) => pool?.depth, [0, 0, 79, 80, 120, 121]);
-    assert.ok(told.every(({ pool }) => pool?.target === 100));
+    equalBy(told, ([, , depth]) => depth, [0, 0, 79, 80, 120, 121]);
+    assert.ok(told.every(([verb, target]) => verb === 'room' && target === 100));
     // Those at most 20 from the target are near it.
     assert.deepEqual(observers.row('load', clock.nowUs()).pace, {
       pausedMs: 0,
@@ -88,13 +85,13 @@ describe('--pool-target', () => {
     const chain = { depths: [100], gasLimit: '0x1e8480', gasPerOperation: 20_000n };
     const { clock, told } = await opened({ poolTarget: '2blocks', instances: 4 }, chain);
     await clock.advance(100);
-    assert.deepEqual(told.at(-1)?.pool, { target: 125, depth: 100 });
+    assert.deepEqual(told.at(-1), ['room', 125, 100]);
   });
 
   it('an instance of several starts one operation at least', async () => {
     const { clock, told } = await opened({ poolTarget: '3', instances: 4 }, { depths: [2] });
     await clock.advance(100);
-    assert.deepEqual(told.at(-1)?.pool, { target: 3, depth: 2 });
+    assert.deepEqual(told.at(-1), ['room', 3, 2]);
   });
 
   it('warns of a pool that others keep full', async () => {
@@ -113,7 +110,7 @@ describe('--pool-target', () => {
     const refused = new RpcError('txpool_status', -32601, 'no such method');
     const { clock, told, warned } = await opened({ poolTarget: '100' }, { depths: [refused] });
     await clock.advance(300);
-    assert.deepEqual(told.at(-1)?.pool, { target: 100, depth: null });
+    assert.deepEqual(told.at(-1), ['room', 100, null]);
     assert.equal(warned.length, 1);
   });
 
@@ -134,7 +131,7 @@ describe('--max-base-fee', () => {
       block(fee * GWEI);
       await clock.advance(ms);
     }
-    equalBy(told, ({ hold }) => hold?.isHeld, [true, false]);
+    equalBy(told, ([verb]) => verb, ['hold', 'release']);
     assert.deepEqual(observers.row('load', clock.nowUs()).pace, { pausedMs: 500 });
     block(3n * GWEI);
     await clock.advance(100);
@@ -152,7 +149,7 @@ describe('--max-base-fee', () => {
     block(2n * GWEI);
     await clock.advance(60_000);
     begin();
-    equalBy(told, ({ hold }) => hold?.isHeld, [true]);
+    equalBy(told, ([verb]) => verb, ['hold']);
     await clock.advance(4000);
     observers.row('load', clock.nowUs());
     assert.deepEqual([warned, facts()?.pauses, facts()?.pausedMs], [[], 1, 4000]);
@@ -163,7 +160,7 @@ describe('--max-base-fee', () => {
 
   it('pauses from the start where the latest block is dearer', async () => {
     const { told } = await opened({ maxBaseFeeWei: GWEI / 2n });
-    equalBy(told, ({ hold }) => hold?.isHeld, [true]);
+    equalBy(told, ([verb]) => verb, ['hold']);
   });
 
   it('is refused on a chain without a base fee', () =>

@@ -9,6 +9,7 @@ import { Wallet } from '../../../src/chain/keys.js';
 import { RpcError, TransportError } from '../../../src/errors.js';
 import { Refills, refills as row } from '../../../src/observers/refills/index.js';
 import { Refiller } from '../../../src/observers/refills/refiller.js';
+import { recordedControl } from '../../helpers/control.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { equalBy } from '../../helpers/equal-by.js';
 import { fails, fakeRpc } from '../../helpers/fake-rpc.js';
@@ -415,7 +416,12 @@ describe('the side of the load', () => {
       return { post: (message) => void posted.push(message), result, finish: () => result };
     });
     const warnOf = (/** @type {string} */ kind, /** @type {string} */ words) => void warnings.push(`${kind}: ${words}`);
-    refills.begin({ warnOf, warnOnce: warnOf, charge: async () => granted, pace: () => {}, noAnswer: silence.signal });
+    refills.begin({
+      warnOf,
+      warnOnce: warnOf,
+      control: recordedControl({ grants: granted }).control,
+      noAnswer: silence.signal,
+    });
     return { refills, posted, warnings, drain, silence, post: (/** @type {any} */ message) => post(message) };
   }
 
@@ -498,8 +504,7 @@ it('without refills it is said when a tenth of the funds is left', async () => {
   watch?.begin?.({
     warnOf: () => {},
     warnOnce: (kind, words) => void warnings.push(`${kind}: ${words}`),
-    charge: async () => true,
-    pace: () => {},
+    control: recordedControl().control,
     noAnswer,
   });
   for (const [wei, count] of /** @type {Array<[bigint, number]>} */ ([
