@@ -365,7 +365,9 @@ export function decreaseBetween(before, after, paid) {
  * @returns {Balance}
  */
 function feesOf(spent, valueWei, audit) {
-  if ('why' in spent || valueWei === 0n) return spent;
+  if ('why' in spent) return spent;
+  if ((audit?.foreign.length ?? 0) > 0) return { why: 'another sender used a wallet, and paid from it; see leftWei' };
+  if (valueWei === 0n) return spent;
   if (valueWei === undefined) return { why: 'a user workload may send value; see leftWei' };
   if (!audit?.exact) return { why: 'without an exact audit the value sent is unknown; see leftWei' };
   return { wei: spent.wei - valueWei * BigInt(audit.effectsOnChain) };

@@ -28,6 +28,7 @@ import { readArtifact } from '../../src/workloads/contract-state.js';
  * @property {bigint} [tipWei] that it suggests; default: 1
  * @property {number} [poolLimit] transactions in the pool above which it refuses others
  * @property {number} [silentPoolLimit] transactions in the pool above which it forgets the one with the most nonces before it, without a word, as geth does
+ * @property {(calls: number) => boolean} [reverts] a call of a contract, by the calls before it
  * @property {number} [senderLimit] transactions of one sender in the pool, above which it refuses others
  *
  * @typedef {object} Submission
@@ -93,7 +94,7 @@ function codeIn(input) {
 export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000, ...options }) {
   const { packsByLimit = false, l1FeeWei = 0n, hasDeposits = false, hasBaseFee = true, poolLimit = Infinity } = options;
   const { baseFeeAfter = () => BASE_FEE_WEI, floorAfter = () => 0n, takenAfter = () => 0n, tipWei = 1n } = options;
-  const { silentPoolLimit = Infinity, senderLimit = Infinity } = options;
+  const { silentPoolLimit = Infinity, senderLimit = Infinity, reverts = () => false } = options;
   /** The chain after each change, the last one last; arrays are by number and never change. @type {Array<{atUs: number, blocks: any[], states: State[]}>} */
   const history = [];
   /** By sender and nonce. @type {Map<string, any>} */
@@ -102,7 +103,10 @@ export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000
   const submissions = [];
   /** @type {Array<() => void>} */
   const waiting = [];
+  /** Hashes of another program's transactions. @type {Set<string>} */
+  const foreign = new Set();
   let forks = 0;
+  let calls = 0;
   let isHalted = false;
 
   /** @param {number} [lagMs] @returns {{blocks: any[], states: State[]}} */
@@ -134,18 +138,21 @@ export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000
     const isCall = to !== null && state.counts.has(target);
     const payments = paymentsIn(tx);
     const gasUsed = gasOf(to, state);
+    const isReverted = isCall && reverts(calls);
+    if (isCall) calls += 1;
     state.nonces.set(from, nonce + 1);
     state.balances.set(from, balanceIn(state, from) - value - BigInt(gasUsed) * priceOf(tx) - l1FeeWei);
     const paid = payments.length > 0 ? payments : [[target, value]];
     for (const [receiver, wei] of paid) state.balances.set(receiver, balanceIn(state, receiver) + wei);
     if (to === null) state.counts.set(target, 0);
     if (to === null) state.codes.set(target, codeIn(tx.input));
-    if (isCall) state.counts.set(target, Number(state.counts.get(target)) + 1);
+    if (isCall && !isReverted) state.counts.set(target, Number(state.counts.get(target)) + 1);
     const receipt = {
       from,
       to,
       contractAddress: to === null ? target : null,
       gasUsed: hex(gasUsed),
+      ...(isReverted && { status: '0x0' }),
       effectiveGasPrice: hex(priceOf(tx)),
       ...(l1FeeWei > 0n && { l1Fee: hex(l1FeeWei) }),
     };
@@ -426,6 +433,7 @@ export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000
     stop: () => cancel(),
     reorg,
     submissions,
+    foreign,
     receiptsOf,
     /** The newest block and the state after it. */
     head: () => ({ block: now().blocks[now().blocks.length - 1], state: last() }),
@@ -437,6 +445,15 @@ export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000
     halt: (halts) => void (isHalted = halts),
     /** Transactions in the pool are gone. @param {(tx: {from: string, nonce: number}, i: number) => boolean} isForgotten */
     forget: (isForgotten) => [...pool.entries()].forEach(([key, tx], i) => isForgotten(tx, i) && pool.delete(key)),
+    /** A transaction of another program that has the key: the next one of this address. @param {string} from */
+    takeNonce: (from) => {
+      const nonce = last().nonces.get(from) ?? 0;
+      const [hash, to] = [hash32(nonce, 'c'), DEPOSITOR];
+      foreign.add(hash);
+      pool.set(`${from}:${nonce}`, {
+        ...{ hash, from, to, nonce, value: 0n, input: '0x', gas: GAS.pay, maxFeeWei: 10n ** 9n, tipWei: 10n ** 9n },
+      });
+    },
     poolSize: () => pool.size,
     /** How often contracts were called, and payments made, by their receipts. */
     executed: () => receiptsOf(({ to, from }) => to !== null && from !== DEPOSITOR).length,

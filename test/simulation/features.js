@@ -174,6 +174,7 @@ export const FILES = Object.freeze({
  * @property {(request: {method: string}) => number} [takesMs] before the node takes a request
  * @property {readonly [from: number, to: number, node?: number]} [away] seconds of the load in which no node, or this one, answers
  * @property {boolean} [isDeadAtTheEnd]
+ * @property {boolean} [isForeign] another program uses a wallet
  * @property {boolean} [statesNoGas]
  * @property {boolean} [contradicts] a node announces what it does not serve
  * @property {string[]} causes verdicts that are true of a run on it, beside those of every chain
@@ -202,6 +203,12 @@ export const BEHAVIOURS = Object.freeze({
   'forgotten transactions': {
     acts: [[2.5, (chain) => chain.forget((_, i) => i % 2 === 0)]],
     causes: ['node-bound', 'lost'],
+  },
+  'transactions that revert': { chain: { reverts: (calls) => calls % 3 === 1 }, causes: ['reverted'] },
+  'another sender': {
+    acts: [[3, (chain) => chain.takeNonce(chain.submissions.findLast(({ from }) => from !== FUNDER)?.from ?? FUNDER)]],
+    isForeign: true,
+    causes: [],
   },
   'a node that lags': { lagMs: { 1: 600 }, causes: ['node-bound'] },
   'a second node that lags': { lagMs: { 2: 600, 9: 600 }, causes: ['node-bound'] },

@@ -67,6 +67,13 @@ const OF_RUNS = {
     const told = [counts.verified, counts.failed, counts.timedOut, counts.abandoned];
     if (!isDeepStrictEqual(Object.values(ended), told)) yield `samples ${Object.values(ended)}, counts ${told}`;
     if (audit === null || end === 'set_up_failed') return;
+    const foreign = chain.receiptsOf(({ transactionHash }) => chain.foreign.has(transactionHash));
+    const known = new Set(audit.foreign.map(({ hash }) => hash));
+    const unnamed = foreign.filter(
+      (one) => Number(one.blockNumber) <= audit.blockNumber && !known.has(one.transactionHash),
+    );
+    if (unnamed.length > 0) yield `another sender used ${unnamed[0].from}: not in the audit`;
+    if (foreign.length > 0) return;
     if (audit.result === 'not_exact')
       yield `not exact: ${JSON.stringify(audit.mismatches)} ${JSON.stringify(audit.foreign)}`;
     if (!audit.exact) return;
@@ -114,6 +121,7 @@ const OF_RUNS = {
     const senders = new Set(chain.submissions.map(({ from }) => from));
     const fees = chain
       .receiptsOf((receipt, block) => senders.has(receipt.from) && Number(block.number) <= audit.blockNumber)
+      .filter(({ transactionHash }) => !chain.foreign.has(transactionHash))
       .reduce((sum, { gasUsed, effectiveGasPrice }) => sum + BigInt(gasUsed) * BigInt(effectiveGasPrice), 0n);
     const cap = config.wallets.maxSpendWei;
     if (cap !== null && fees > cap) yield `fees ${fees} of ${cap} (--max-spend)`;

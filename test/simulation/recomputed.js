@@ -521,7 +521,8 @@ export const FAULTLESS = {
   *'an audit that nothing disturbs is exact'({ stopsUs, behaviour }, { audit, end, failures }) {
     if (audit === null || end === 'set_up_failed' || stopsUs.length > 1 || behaviour.contradicts === true) return;
     // What a full pool has refused, or blocks have left out, may be taken later.
-    if (behaviour.chain?.poolLimit !== undefined || behaviour.chain?.takenAfter !== undefined) return;
+    if (behaviour.chain?.poolLimit !== undefined || behaviour.chain?.takenAfter !== undefined || behaviour.isForeign)
+      return;
     // Several transactions of a wallet that can pay for one of them wait for a payment.
     if ((failures.insufficient_funds ?? 0) > 0) return;
     if (audit.result !== 'exact') yield `${audit.result}: ${JSON.stringify(audit.incomplete)}`;
