@@ -14,7 +14,7 @@ import { KNOWN, singlesOf } from './suite.js';
  * @typedef {object} RecordedRun
  * @property {Configuration} configuration
  * @property {string} result the main figures, in words
- * @property {Record<string, string>} parts digests of the members of the run file, of all figures, and of the messages
+ * @property {Record<string, string>} parts digests of the members of the run file, of all figures, of what was shown during the run, and of the messages
  */
 
 const FILE = new URL('recorded.ndjson', import.meta.url);
@@ -51,10 +51,10 @@ export async function configurationsToRecord(simulator) {
 }
 
 /** @param {Observed} observed @returns {RecordedRun} */
-export function recordOf({ configuration, code, run, lines }) {
+export function recordOf({ configuration, code, run, lines, live }) {
   const file = run === null ? null : comparableOf(run);
   const figures = file === null ? [] : figureNames().map((name) => figureIn(file, name));
-  const parts = Object.entries({ ...file, figures, messages: lines }).filter(([name]) => !NOT_RECORDED.has(name));
+  const parts = Object.entries({ ...file, figures, live, messages: lines }).filter(([name]) => !NOT_RECORDED.has(name));
   return {
     configuration,
     result: run === null ? `exit ${code}` : `exit ${code}: ${resultOf(run)}`,
