@@ -35,6 +35,12 @@ const ALONE = Object.freeze({
   options: { mayDiffer: INSTANCES_MAY_DIFFER_IN, ofOneInstance: OF_ONE_INSTANCE },
 });
 
+/** @param {RunFile} json plain data @returns {RunFile} */
+export function mergedAlone(json) {
+  const source = { name: 'run.json', isGiven: true, index: null, id: null, runId: null, read: () => ({ json }) };
+  return mergeSources([source], ALONE, (file) => file).run;
+}
+
 /** Exit codes of runs that begin no load. @type {readonly number[]} */
 const BEFORE_LOAD = Object.freeze([EXIT.usage, EXIT.badInput, EXIT.unavailable, EXIT.refused, EXIT.interrupted]);
 
@@ -96,8 +102,7 @@ const OF_RUNS = {
 
   *'a merge of one run has its figures'(_, run) {
     const json = JSON.parse(JSON.stringify(run));
-    const source = { name: 'run.json', isGiven: true, index: null, id: null, runId: null, read: () => ({ json }) };
-    const merged = mergeSources([source], ALONE, (file) => file).run;
+    const merged = mergedAlone(json);
     for (const name of figureNames()) {
       const [own, sum] = [json, merged].map((one) => shownFigure(name, one));
       // A merge adds counts of rows, and has the CPU time of the window by its share.

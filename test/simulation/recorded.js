@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { figureNames, figureOf } from '../../src/stats/figures.js';
+import { mergedAlone } from './laws.js';
 import { KNOWN, singlesOf } from './suite.js';
 
 /**
@@ -14,7 +15,7 @@ import { KNOWN, singlesOf } from './suite.js';
  * @typedef {object} RecordedRun
  * @property {Configuration} configuration
  * @property {string} result the main figures, in words
- * @property {Record<string, string>} parts digests of the members of the run file, of all figures, of what was shown during the run, and of the messages
+ * @property {Record<string, string>} parts digests of the members of the run file, of its merge alone, of all figures, of what was shown during the run, and of the messages
  */
 
 const FILE = new URL('recorded.ndjson', import.meta.url);
@@ -22,6 +23,8 @@ export const RECORDED_SEED = 1;
 
 /** Members that say where a run was made, or repeat its command line. */
 const NOT_RECORDED = new Set(['schema', 'id', 'config', 'environment', 'definitions']);
+
+const NOT_RECORDED_OF_MERGES = Object.freeze({ id: null, environment: null, config: null, definitions: null });
 
 /** @returns {RecordedRun[]} */
 export function recordedRuns() {
@@ -54,7 +57,11 @@ export async function configurationsToRecord(simulator) {
 export function recordOf({ configuration, code, run, lines, live }) {
   const file = run === null ? null : comparableOf(run);
   const figures = file === null ? [] : figureNames().map((name) => figureIn(file, name));
-  const parts = Object.entries({ ...file, figures, live, messages: lines }).filter(([name]) => !NOT_RECORDED.has(name));
+  const hasLoad = file !== null && file.end !== 'set_up_failed';
+  const merged = hasLoad ? { ...mergedAlone(file), ...NOT_RECORDED_OF_MERGES } : null;
+  const parts = Object.entries({ ...file, figures, live, merged, messages: lines }).filter(
+    ([name]) => !NOT_RECORDED.has(name),
+  );
   return {
     configuration,
     result: run === null ? `exit ${code}` : `exit ${code}: ${resultOf(run)}`,
