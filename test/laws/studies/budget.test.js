@@ -2,11 +2,13 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import { randomNumbers } from '../../../src/random.js';
+import { bisect } from '../../../src/studies/bisect.js';
 import { search } from '../../../src/studies/find.js';
 import { runPairs } from '../../../src/studies/pairs.js';
 import { sweep } from '../../../src/studies/sweep.js';
+import { makeRepository } from '../../helpers/slowed-repository.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 import { ENVIRONMENT, runOf } from './runs.js';
 import { studied } from './study.js';
@@ -83,7 +85,10 @@ const ENDS = {
 
 const LOAD = ['-t=10', '-d=20s', '--rest=0s', `--max-spend=${CAP_WEI}wei`];
 
-/** @type {Record<string, {line: string[], study: (config: Config, parts: Parts, tools: any) => Promise<unknown>}>} */
+const REPOSITORY = temporaryFolder({ after });
+const COMMITS = makeRepository(REPOSITORY, { commits: 3, first: 2 });
+
+/** file: of the study. @type {Record<string, {line: string[], file?: string, study: (config: Config, parts: Parts, tools: any) => Promise<unknown>}>} */
 const STUDIES = {
   sweep: { line: ['sweep', '--rpc=http://127.0.0.1:1', '--rate=1..8'], study: sweep },
   find: {
@@ -96,7 +101,17 @@ const STUDIES = {
   },
   compare: {
     line: ['compare', '--rpc-a=http://127.0.0.1:1', '--rpc-b=http://127.0.0.1:2', '--repeat=4'],
+    file: 'pairs.json',
     study: runPairs,
+  },
+  bisect: {
+    line: [
+      ...['bisect', '--rpc=http://127.0.0.1:1', '--start=true', `--repository=${REPOSITORY}`],
+      ...[`--good=${COMMITS[0]}`, `--bad=${COMMITS[3]}`],
+    ],
+    file: 'bisect.json',
+    study: (config, parts, tools) =>
+      bisect(config, parts, { ...tools, startNode: async () => ({ stop: async () => {} }) }),
   },
 };
 
@@ -117,7 +132,8 @@ async function spentBy(name, folder, endOf, chance) {
   const limits = [];
   /** @type {string[]} */
   const lines = [];
-  const { line, study } = STUDIES[name];
+  const { line, file: ofStudy = 'sweep.json', study } = STUDIES[name];
+  const file = join(folder, ofStudy);
   for (let again = 0; again < 6; again += 1) {
     /** @type {string | null} */
     let atKill = null;
@@ -130,7 +146,6 @@ async function spentBy(name, folder, endOf, chance) {
       const end = ENDS[endOf(number)]({ wei, limitWei, number, args });
       all += end.wei ?? wei;
       if (!isKilled) return end;
-      const file = join(folder, name === 'compare' ? 'pairs.json' : 'sweep.json');
       atKill = readFileSync(file, 'utf8');
       throw new Killed();
     });
@@ -141,7 +156,7 @@ async function spentBy(name, folder, endOf, chance) {
     lines.push(...made.lines, `${error?.message}`);
     if (!(error instanceof Killed)) break;
     // A process that was killed has written nothing more.
-    writeFileSync(join(folder, name === 'compare' ? 'pairs.json' : 'sweep.json'), String(atKill));
+    writeFileSync(file, String(atKill));
   }
   return { all, limits, lines: lines.join('\n') };
 }
