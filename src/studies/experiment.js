@@ -3,7 +3,7 @@ import { cpus, constants as osConstants } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { launch } from '../chain/devchain.js';
-import { EXIT, StressError, UnavailableError, oneLine, withoutKeys } from '../errors.js';
+import { EXIT, StressError, UnavailableError, oneLine } from '../errors.js';
 import { timeText } from '../text.js';
 import { isWhole, readIfAny, reader } from './run-files.js';
 import { runCommand, startNode } from './shell-commands.js';
@@ -202,8 +202,7 @@ export class Experiment {
     // A script that resets a node may leave it running.
     const failed = await runCommand({ command, env, log, clock, stop, leaves: true, timeLimitMs: LONGEST_MS });
     const which = repeat > 1 ? `${name} (repeat ${repeat})` : name;
-    if (failed !== null)
-      throw new UnavailableError(`--before-cell ${oneLine(withoutKeys(command), 100)}, before ${which}: ${failed}`);
+    if (failed !== null) throw new UnavailableError(`--before-cell, before ${which}: ${failed}`);
   }
 
   /** @param {RunRequest} wanted @returns {Promise<Finished>} */

@@ -9,7 +9,8 @@ import { transports } from '../transport/index.js';
 
 /**
  * Commands of the user for the shell: those that start a node for one run (--start, --start-a, --start-b), and those that
- * end by themselves (--build, --before-cell). What they start ends with them, or with this process.
+ * end by themselves (--build, --before-cell). What they start ends with them, or with this process. A command may contain
+ * secrets: messages name its option.
  *
  * @import { Clock, Stop } from '../contracts/common.d.ts'
  *
@@ -36,11 +37,10 @@ const LAST_LINES = 2;
 
 /** @param {NodeCommand & Limits} how @returns {Promise<{stop: () => Promise<void>} | null>} null: interrupted @throws {UnavailableError} */
 export async function startNode({ name, url, clock, stop, timeLimitMs = LONGEST_START_MS, ...how }) {
-  const label = `${name} ${oneLine(withoutKeys(how.command), 100)}`;
   const shown = displayUrl(url);
   if ((await probe(url)) !== 'nothing')
     throw new UnavailableError(
-      `cannot start a node with ${label}: ${shown} answers already; end the node that listens there, or give another URL`,
+      `cannot start a node with ${name}: ${shown} answers already; end the node that listens there, or give another URL`,
     );
   const { ended, end } = launchInto(how);
   let exit = /** @type {string | null} */ (null);
@@ -55,7 +55,7 @@ export async function startNode({ name, url, clock, stop, timeLimitMs = LONGEST_
   }
   await end();
   if (why === '') return null;
-  throw new UnavailableError(`${label}: ${why}; ${lastWords(how.log)}`);
+  throw new UnavailableError(`${name}: ${why}; ${lastWords(how.log)}`);
 }
 
 /** A command that ends by itself. @param {Command & Limits & {leaves?: boolean}} how leaves: what it started may go on running @returns {Promise<string | null>} how it failed; null: exit code 0, or interrupted */

@@ -8,6 +8,7 @@ import { describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { anvilFor, freePort } from '../helpers/anvil.js';
 import { readJson, startStress } from '../helpers/cli.js';
+import { makeRepository, startCommand } from '../helpers/slowed-repository.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
@@ -220,6 +221,36 @@ describe('a secret is in no output', () => {
     }
     const written = filesIn(folder);
     assert.ok(written.length > 8);
+    assertHidden(written);
+  });
+
+  test('of a bisection, of its runs, and of a node that does not start', async (t) => {
+    const folder = temporaryFolder(t);
+    const repository = join(folder, 'repository');
+    mkdirSync(repository);
+    const ids = makeRepository(repository, { commits: 1, first: 2 });
+    const port = await freePort();
+    const { words, env } = given(secretsOf(`127.0.0.1:${port}`, ''), 'environment', folder);
+    const range = ['--repository', repository, '--good', ids[0], '--bad', ids[1], '--build', ': planted-build'];
+    const load = ['-t', '1', '-d', '500ms', '--warmup', '0s', '--rest', '0s', '--drain-timeout', '3s'];
+    const files = ['--time-limit', '6s', '--markdown', join(folder, 'result.md')];
+    for (const [start, exit] of /** @type {Array<[string, number]>} */ ([
+      ['exit 1', 69],
+      [startCommand(port), 75],
+    ])) {
+      const command = ['bisect', ...range, '--start', `: planted-command; ${start}`, ...load, ...files, ...words];
+      const dir = join(folder, String(exit));
+      const { code, stdout, stderr } = await startStress([...command, '--dir', dir], { env }).done;
+      assert.equal(code, exit, stdout + stderr);
+      assertHidden([
+        ['stdout', stdout],
+        ['stderr', stderr],
+      ]);
+    }
+    assert.ok(readJson(join(folder, '75', 'bisect.json')).pairs.length > 0);
+    // What is built is a copy of the user's repository.
+    const written = filesIn(folder).filter(([file]) => !/\/(repository|builds\/\w+)\//.test(file));
+    assert.ok(written.length > 5);
     assertHidden(written);
   });
 
