@@ -24,12 +24,33 @@ export function sleepBy(after) {
       if (signal?.aborted) return resolve();
       const end = () => {
         cancel();
-        signal?.removeEventListener('abort', end);
+        if (signal !== undefined) leave(signal, end);
         resolve();
       };
       const cancel = after(end, ms);
-      signal?.addEventListener('abort', end, { once: true });
+      if (signal !== undefined) join(signal, end);
     });
+}
+
+/** Ends of the sleeps that a signal ends. They share its listener: Node.js takes more than ten for a leak. */
+class Sleepers extends Set {
+  abort = () => this.forEach((end) => end());
+}
+
+/** @type {WeakMap<AbortSignal, Sleepers>} */
+const sleepers = new WeakMap();
+
+/** @param {AbortSignal} signal @param {() => void} end */
+function join(signal, end) {
+  const all = sleepers.get(signal) ?? new Sleepers();
+  if (all.size === 0) signal.addEventListener('abort', all.abort, { once: true });
+  sleepers.set(signal, all.add(end));
+}
+
+/** @param {AbortSignal} signal @param {() => void} end */
+function leave(signal, end) {
+  const all = sleepers.get(signal);
+  if (all?.delete(end) && all.size === 0) signal.removeEventListener('abort', all.abort);
 }
 
 /**

@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events';
 import { CheckError, RefusedError } from '../errors.js';
 import { HeldTime } from '../stats/held-time.js';
 import { Operation } from './operation.js';
@@ -117,8 +116,6 @@ export class Driver {
     this.#seats = accounts.map(() => new Seat(operationsEach));
     this.#left = accounts.length * operationsEach;
     this.#able = accounts.length;
-    // Every wallet in recovery adds a listener.
-    setMaxListeners(0, this.halted, this.drained);
     options.limits?.attach(() => this.live.size - this.#submitting);
     this.recovery = options.recoveryOf(this);
   }

@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events';
 import { EXIT } from '../errors.js';
 
 /**
@@ -21,11 +20,6 @@ export class Stop {
   exitCodes = [];
   /** @type {Error[]} */
   errors = [];
-
-  constructor() {
-    // Every retry adds a listener.
-    setMaxListeners(0, this.drain, this.now);
-  }
 
   get drain() {
     return this.#drain.signal;

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { describe, it } from 'node:test';
 import { createClock, within } from '../../src/clock.js';
 import { createFakeClock } from '../helpers/clock.js';
@@ -40,6 +41,17 @@ for (const [name, create] of /** @type {const} */ ([
     });
 
     it('does not begin when the signal has aborted', () => create().sleep(LONG_MS, AbortSignal.abort()));
+
+    it('has one listener on a signal that ends many sleeps', async () => {
+      const controller = new AbortController();
+      const { signal } = controller;
+      const clock = create();
+      const sleeps = Array.from({ length: 20 }, () => clock.sleep(LONG_MS, signal));
+      assert.equal(getEventListeners(signal, 'abort').length, 1);
+      controller.abort();
+      await Promise.all(sleeps);
+      assert.equal(getEventListeners(signal, 'abort').length, 0);
+    });
 
     it('leaves no listener behind', async () => {
       const controller = new AbortController();

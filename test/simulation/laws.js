@@ -363,6 +363,10 @@ const OF_ALL = {
       yield String(error.stack).slice(0, 300);
   },
 
+  *'Node.js has no warning'({ nodeWarnings }) {
+    yield* nodeWarnings;
+  },
+
   *'nothing is sent by a run that is refused'({ code, chain, loadStartUs, stopsUs, run }) {
     const isRefused = code === EXIT.usage || code === EXIT.badInput;
     const lacks =

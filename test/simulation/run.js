@@ -40,17 +40,17 @@ import { VirtualTime, createSimulatedPlatform } from './platform.js';
  * @property {ReturnType<typeof createMemoryChain>} chain
  * @property {ReturnType<ReturnType<typeof createMemoryChain>['head']>} before the chain when the load began
  * @property {string[]} threads programs that were started in threads
+ * @property {string[]} nodeWarnings of Node.js
  * @property {number} loadStartUs Infinity: it did not begin
  * @property {number[]} stopsUs when the user has stopped it
  * @property {number | null} loadEndUs null: it did not begin
  * @property {number} endUs
  */
 
-const WALLETS = 6;
 const SECONDS = 6;
 
-/** @param {{stretch?: number}} [options] stretch: how many times longer a load is, with the instants of what its chain does */
-export function createSimulator({ stretch = 1 } = {}) {
+/** @param {{stretch?: number, wallets?: number}} [options] stretch: how many times longer a load is, with the instants of what its chain does */
+export function createSimulator({ stretch = 1, wallets = 6 } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'stress-simulation-'));
   for (const [name, text] of Object.entries(FILES)) writeFileSync(join(folder, name), text);
   const features = featuresIn(folder);
@@ -64,7 +64,7 @@ export function createSimulator({ stretch = 1 } = {}) {
     const words = values.flatMap(({ args = '' }) => args.split(' ').filter(Boolean));
     const length = configuration.load === 'stages' ? [] : ['-d', `${SECONDS * stretch}s`];
     return {
-      argv: ['-t', `${WALLETS}`, ...length, ...urls, ...words],
+      argv: ['-t', `${wallets}`, ...length, ...urls, ...words],
       env: Object.assign({}, ...values.map(({ env = {} }) => env)),
       rich: values.find(({ rich }) => rich !== undefined)?.rich,
     };
@@ -142,6 +142,10 @@ async function simulate(configuration, seed, { argv, env, rich, stretch }) {
     written: async () => {},
   };
   const terminal = createTextOutput({ stream, status: undefined, verbose: false, explain: false, wide: true });
+  /** @type {string[]} */
+  const nodeWarnings = [];
+  const warned = (/** @type {Error} */ { name, message }) => void nodeWarnings.push(`${name}: ${message}`);
+  process.on('warning', warned);
   try {
     const { code, lines, error } = await runConfig(config, {
       time,
@@ -151,10 +155,11 @@ async function simulate(configuration, seed, { argv, env, rich, stretch }) {
     });
     return {
       ...{ configuration, config, behaviour, code, lines, error, chain, loadStartUs, ...seen },
-      ...{ command: `stress ${argv.join(' ')}`, text: screen.join('\n'), threads: platform.threads },
+      ...{ command: `stress ${argv.join(' ')}`, text: screen.join('\n'), threads: platform.threads, nodeWarnings },
       ...{ stopsUs: user.stopsUs, loadEndUs, endUs: clock.nowUs() },
     };
   } finally {
+    process.off('warning', warned);
     user.leaves();
     chain.stop();
   }

@@ -47,6 +47,14 @@ describe('simulated runs', () => {
     );
   });
 
+  it('many reads that are repeated at once keep the laws', async () => {
+    const { run, close } = createSimulator({ wallets: 40 });
+    after(close);
+    // The audit is within the time of the limits.
+    const observed = await run({ load: 'iterations', inFlight: '4', chain: 'rate limits' }, SEED);
+    assert.deepEqual(violationsIn(observed), [], observed.command);
+  });
+
   it('the same seed gives the same run file', async () => {
     const configuration = { workload: 'mix with calls', load: 'random arrivals', workers: '2', chain: 'lost answers' };
     const [first, second] = [await simulator.run(configuration, 5), await simulator.run(configuration, 5)];
