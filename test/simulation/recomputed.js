@@ -230,7 +230,8 @@ export const RECOMPUTED = {
     if (config.workload.mix.length === 0) yield* seats(samples, load.inFlight);
   },
 
-  *'the facts of a storm are those of the submissions'({ chain, config, loadStartUs, behaviour }, { generator, end }) {
+  *'the facts of a storm are those of the submissions'(observed, { generator, end }) {
+    const { chain, config, loadStartUs, behaviour, samples } = observed;
     const { storm, resubmissions } = generator;
     // A slow answer to the last one comes after the end.
     const isDisturbed = behaviour.before || behaviour.after || behaviour.away || behaviour.takesMs;
@@ -239,7 +240,9 @@ export const RECOMPUTED = {
     const hashes = new Set(sent.map(({ hash }) => hash));
     const nonces = new Set(sent.map(({ from, nonce }) => `${from}:${nonce}`));
     const others = resubmissions.repeated + resubmissions.rebroadcast + resubmissions.replaced;
-    const again = sent.length - hashes.size;
+    // After a refusal another operation has the nonce, and at a fixed price the same bytes.
+    const known = samples.flatMap((sample) => sample.hashes);
+    const again = sent.length - hashes.size - (known.length - new Set(known).size);
     const duplicates = storm.duplicates + storm.duplicatesRefused;
     const { duplicateShare, replaceShare } = config.load;
     if (duplicateShare !== null && (again < duplicates || again > duplicates + others))
