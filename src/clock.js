@@ -24,33 +24,30 @@ export function sleepBy(after) {
       if (signal?.aborted) return resolve();
       const end = () => {
         cancel();
-        if (signal !== undefined) leave(signal, end);
+        leave();
         resolve();
       };
       const cancel = after(end, ms);
-      if (signal !== undefined) join(signal, end);
+      const leave = signal === undefined ? () => {} : onAbort(signal, end);
     });
 }
 
-/** Ends of the sleeps that a signal ends. They share its listener: Node.js takes more than ten for a leak. */
-class Sleepers extends Set {
-  abort = () => this.forEach((end) => end());
+/** What the only listener of a signal calls: Node.js takes more than ten listeners for a leak. */
+class Callbacks extends Set {
+  call = () => this.forEach((callback) => callback());
 }
 
-/** @type {WeakMap<AbortSignal, Sleepers>} */
-const sleepers = new WeakMap();
+/** @type {WeakMap<AbortSignal, Callbacks>} */
+const callbacksOf = new WeakMap();
 
-/** @param {AbortSignal} signal @param {() => void} end */
-function join(signal, end) {
-  const all = sleepers.get(signal) ?? new Sleepers();
-  if (all.size === 0) signal.addEventListener('abort', all.abort, { once: true });
-  sleepers.set(signal, all.add(end));
-}
-
-/** @param {AbortSignal} signal @param {() => void} end */
-function leave(signal, end) {
-  const all = sleepers.get(signal);
-  if (all?.delete(end) && all.size === 0) signal.removeEventListener('abort', all.abort);
+/** @param {AbortSignal} signal @param {() => void} callback which must not throw @returns {() => void} cancels it */
+export function onAbort(signal, callback) {
+  const callbacks = callbacksOf.get(signal) ?? new Callbacks();
+  if (callbacks.size === 0) signal.addEventListener('abort', callbacks.call, { once: true });
+  callbacksOf.set(signal, callbacks.add(callback));
+  return () => {
+    if (callbacks.delete(callback) && callbacks.size === 0) signal.removeEventListener('abort', callbacks.call);
+  };
 }
 
 /**

@@ -8,6 +8,7 @@ import {
   displayName,
   worstExit,
 } from '../errors.js';
+import { onAbort } from '../clock.js';
 import { isWorkloadFile } from '../files.js';
 import { SharedBlocks, noBlocks } from '../stats/blocks.js';
 import { merge } from '../stats/merge.js';
@@ -100,9 +101,9 @@ class WorkerHandle {
       cancel();
       cancel = platform.clock.after(giveUp, abortMs);
     };
-    now.addEventListener('abort', shorten);
+    const leave = onAbort(now, shorten);
     const result = await this.#thread.ask(method, args);
-    now.removeEventListener('abort', shorten);
+    leave();
     cancel();
     return result;
   }

@@ -9,6 +9,7 @@ import {
   displayName,
   oneLine,
 } from '../errors.js';
+import { onAbort } from '../clock.js';
 import { isWorkloadFile } from '../files.js';
 
 /** Calls code of the user, and turns what it throws into errors that name the file. */
@@ -82,16 +83,16 @@ export async function beforeLoad(file, what, action) {
 
 /** Rejects when the signal aborts. @template T @param {AbortSignal} signal @param {T | Promise<T>} action @param {() => Error} [reason] @returns {Promise<T>} */
 export async function unlessAborted(signal, action, reason = () => new InterruptedError('interrupted during set-up')) {
-  const over = new AbortController();
+  let leave = () => {};
   /** @type {Promise<never>} */
   const aborted = new Promise((_, reject) => {
-    signal.addEventListener('abort', () => reject(reason()), { signal: over.signal });
+    leave = onAbort(signal, () => reject(reason()));
     if (signal.aborted) reject(reason());
   });
   try {
     return await Promise.race([action, aborted]);
   } finally {
-    over.abort();
+    leave();
   }
 }
 
