@@ -7,6 +7,7 @@ import { checkThresholds, parseThreshold } from '../../src/stats/thresholds.js';
 import { assertAgrees, assertDistribution, isCensored, totalUs, windowOf } from '../helpers/recompute.js';
 import { sumOf } from '../helpers/run-file.js';
 import { FUNDER } from './features.js';
+import { IDLE_MACHINE } from './platform.js';
 
 /**
  * @import { RunFile } from '../../src/contracts/run-file.d.ts'
@@ -354,6 +355,24 @@ export const RECOMPUTED = {
       .receiptsOf(({ transactionHash }) => early.has(transactionHash))
       .reduce((sum, one) => sum + BigInt(one.gasUsed) * BigInt(one.effectiveGasPrice), 0n);
     if (BigInt(spending.setUpWei) !== wei) yield `setUpWei ${spending.setUpWei}, the chain has taken ${wei}`;
+  },
+
+  *'requests are those that the nodes have got'({ behaviour, config, requests, stopsUs }, run) {
+    const { generator, consistency, refills, end } = run;
+    // The threads that refill and check have their own connections; checks count what was answered.
+    if (end === 'set_up_failed' || refills !== undefined || (consistency != null && behaviour.away)) return;
+    const counted = sumOf(Object.values(generator.rpcCalls)) + (consistency?.requests ?? 0);
+    // Those that are under way when the run ends.
+    const { threads, inFlight } = config.load;
+    const margin = 4 + (end === 'duration' && stopsUs.length === 0 ? 0 : threads * inFlight);
+    if (Math.abs(counted - requests) > margin) yield `${counted} were counted, the nodes have got ${requests}`;
+  },
+
+  *'each thread has one event loop'(_, { intervals, generator }) {
+    const gcUs = Number(IDLE_MACHINE.loop().sample()?.gcUs);
+    for (const { probes } of intervals)
+      if (probes?.loop != null && probes.loop.gcUs !== gcUs * generator.workers)
+        yield `${probes.loop.gcUs} us of garbage collection in ${generator.workers} threads`;
   },
 
   *'times are within the run'({ config, endUs }, { generator, end }) {

@@ -41,6 +41,7 @@ import { VirtualTime, createSimulatedPlatform } from './platform.js';
  * @property {ReturnType<ReturnType<typeof createMemoryChain>['head']>} before the chain when the load began
  * @property {string[]} threads programs that were started in threads
  * @property {string[]} nodeWarnings of Node.js
+ * @property {number} requests that its nodes have got
  * @property {number} loadStartUs Infinity: it did not begin
  * @property {number[]} stopsUs when the user has stopped it
  * @property {number | null} loadEndUs null: it did not begin
@@ -105,8 +106,12 @@ async function simulate(configuration, seed, { argv, env, rich, stretch }) {
   const platform = createSimulatedPlatform(
     time,
     seed,
-    transportsOf(behaviour, chain, clock, { sinceLoad, latencyMs: () => 10 + 4 * latency() }),
+    transportsOf(behaviour, chain, clock, {
+      ...{ sinceLoad, latencyMs: () => 10 + 4 * latency() },
+      onRequest: () => void (requests += 1),
+    }),
   );
+  let requests = 0;
   const user = new User(configuration.act ?? 'none', clock, randomNumbers(seed));
   /** @type {number | null} */
   let loadEndUs = null;
@@ -155,7 +160,13 @@ async function simulate(configuration, seed, { argv, env, rich, stretch }) {
     });
     return {
       ...{ configuration, config, behaviour, code, lines, error, chain, loadStartUs, ...seen },
-      ...{ command: `stress ${argv.join(' ')}`, text: screen.join('\n'), threads: platform.threads, nodeWarnings },
+      ...{
+        command: `stress ${argv.join(' ')}`,
+        text: screen.join('\n'),
+        threads: platform.threads,
+        nodeWarnings,
+        requests,
+      },
       ...{ stopsUs: user.stopsUs, loadEndUs, endUs: clock.nowUs() },
     };
   } finally {
@@ -215,10 +226,11 @@ class User {
  * @param {Behaviour} behaviour
  * @param {ReturnType<typeof createMemoryChain>} chain
  * @param {Platform['clock']} clock
- * @param {{sinceLoad: () => number, latencyMs: () => number}} network sinceLoad: seconds
+ * @param {{sinceLoad: () => number, latencyMs: () => number, onRequest: () => void}} network sinceLoad: seconds
  * @returns {Platform['transports']}
  */
-function transportsOf({ before, after, takesMs = () => 0, lagMs = {}, away }, chain, clock, { sinceLoad, latencyMs }) {
+function transportsOf({ before, after, takesMs = () => 0, lagMs = {}, away }, chain, clock, network) {
+  const { sinceLoad, latencyMs, onRequest } = network;
   /** @param {number} node */
   const isAway = (node) => {
     const [from, to, only = node] = away ?? [Infinity, Infinity];
@@ -232,6 +244,7 @@ function transportsOf({ before, after, takesMs = () => 0, lagMs = {}, away }, ch
     /** @type {any} */
     const dialect = {
       before: (/** @type {any} */ request, /** @type {any} */ context) => {
+        onRequest();
         if (isAway(node)) throw new Error('connection refused');
         const waitMs = takesMs(request);
         if (waitMs > 0) return clock.sleep(waitMs).then(() => before?.(request, { ...context, ...more() }));
