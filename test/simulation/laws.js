@@ -266,6 +266,12 @@ const OF_RUNS = {
     if ((failures.answers_differ ?? 0) > 0) yield `${failures.answers_differ}: ${JSON.stringify(failureWords)}`;
   },
 
+  *'what a node has a moment later is compared'({ behaviour, config, stopsUs }, { failures, end }) {
+    const isLate = behaviour.lagMs !== undefined && config.workload.checkRpc !== null;
+    if (!isLate || end !== 'duration' || stopsUs.length > 0) return;
+    if ((failures.check_unavailable ?? 0) > 0) yield `${failures.check_unavailable} were not compared`;
+  },
+
   *'a comparison that could not be made is no equal one'({ config }, run) {
     if (config.workload.checkRpc === null) return;
     // What began before the window counts neither as equal nor as different.

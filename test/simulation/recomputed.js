@@ -364,7 +364,7 @@ export const RECOMPUTED = {
     const counted = sumOf(Object.values(generator.rpcCalls)) + (consistency?.requests ?? 0);
     // Those that are under way when the run ends.
     const { threads, inFlight } = config.load;
-    const margin = 4 + (end === 'duration' && stopsUs.length === 0 ? 0 : threads * inFlight);
+    const margin = 4 + 0.01 * requests + (end === 'duration' && stopsUs.length === 0 ? 0 : threads * inFlight);
     if (Math.abs(counted - requests) > margin) yield `${counted} were counted, the nodes have got ${requests}`;
   },
 

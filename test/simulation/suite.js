@@ -22,6 +22,10 @@ export const KNOWN = [
   ['calls are tried before a payment', { workload: 'mix with calls that the node lacks' }],
   ['both sides have threads', { workload: 'mix with calls', workers: '2' }],
   ['a reference that is away', { workload: 'recorded calls, compared', chain: 'a compared node that is away' }],
+  [
+    'a first endpoint that is behind',
+    { workload: 'recorded calls, compared', endpoints: 'in turn', chain: 'a node that lags' },
+  ],
   ['no room to replace', { storm: 'replacements', fees: 'no room above the fee' }],
   ['a web socket that is lost', { endpoints: 'web socket', consistency: 'checked', chain: 'a restart' }],
   ['a window that is held', { maxBaseFee: 'below all', load: 'rate' }],
