@@ -20,11 +20,14 @@ const CALM_MS = 5000;
 /** The limit of a wallet grows by one after so many verified operations in flight. */
 const CALM_ROUNDS = 8;
 
-/** So many transactions that the node took after the first loss, and lost too, prove that its pool evicts. */
+/** So many transactions that the node took after the first loss, and lost too, are another occasion. */
 const PROOF = 3;
 
 /** Transactions lost at once that lower the bound before there is proof. A restart loses as many, so the run file states no pool size yet. */
 const BURST = 8;
+
+/** Losses on two occasions prove a size if what the pool kept differs by this factor at most. */
+const NEAR = 2;
 
 /** One of so many operations in flight. */
 const MANY = 20;
@@ -44,7 +47,11 @@ export class NodeLimits {
   #troubleUs = -Infinity;
   /** Transactions that the pool kept when it refused or lost others; null: it did not. @type {number | null} */
   #kept = null;
+  /** Of the last occasion. */
   #firstLossUs = Infinity;
+  /** What the pool kept when it last lost many. @type {number | null} */
+  #depth = null;
+  /** Losses of what it took after the first one. */
   #proofs = 0;
   /** Losses since the last look. */
   #lost = 0;
@@ -139,12 +146,15 @@ export class NodeLimits {
     const lost = this.#lost;
     this.#lost = 0;
     // A pool that is too small loses many at once; a node that loses one now and then, wherever, has another reason.
-    const areMany = lost > 0 && lost >= inFlight / MANY;
+    // Nor is a pool too small that kept as many for a block.
+    const areMany = lost > 0 && lost >= inFlight / MANY && this.#included < inFlight;
     if (!areMany) this.#proofs = 0;
-    const isProven = this.#proofs >= PROOF;
-    if (areMany && (isProven || lost >= BURST)) {
-      this.#bound(Math.max(this.#included, Math.min(this.most, inFlight - lost)));
-      if (isProven) this.#kept = this.most;
+    const isAgain = this.#proofs >= PROOF;
+    const depth = Math.max(this.#included, Math.min(this.most, inFlight - lost));
+    if (areMany) this.#noteDepth(depth, isAgain);
+    if (areMany && (isAgain || this.#kept !== null || lost >= BURST)) {
+      this.#bound(depth);
+      if (this.#kept !== null) this.#kept = depth;
     } else if (
       this.most < Infinity &&
       this.#clock.nowUs() - Math.max(this.#changedUs, this.#troubleUs) >= CALM_MS * 1000
@@ -152,6 +162,22 @@ export class NodeLimits {
       this.#bound(this.#kept === null ? Infinity : this.most + Math.ceil(this.most / 10));
       if (this.most >= capacity) this.most = Infinity;
     }
+  }
+
+  /**
+   * One event, such as a restart, proves nothing: a pool that is too small loses transactions again, near the same depth,
+   * when others were taken.
+   * @param {number} depth
+   * @param {boolean} isAgain what was taken after the first loss is lost too
+   */
+  #noteDepth(depth, isAgain) {
+    const before = this.#depth;
+    this.#depth = isAgain || before === null ? depth : Math.min(before, depth);
+    if (!isAgain) return;
+    const isNear = before !== null && Math.max(before, depth) <= NEAR * Math.min(before, depth);
+    if (isNear) this.#kept ??= depth;
+    this.#firstLossUs = this.#clock.nowUs();
+    this.#proofs = 0;
   }
 
   /** Whether another operation of the wallet has to wait; one that fills a nonce gap has not. @param {Account} account */

@@ -35,6 +35,7 @@ export const MAX_HASHES = 20;
  * @property {number} times
  * @property {number | null} block
  * @property {number} [replacements] because blocks had left it out
+ * @property {number} [heldUs] when the node last took or showed it
  * @property {boolean} [isLost] the node took it, and lost it
  * @property {number} [denials] how often in a row the node did not show it, and said that it has it
  */
@@ -204,7 +205,9 @@ export class Resubmission {
     const { nonce, fee } = operation;
     const last = this.#lastOf(operation);
     const takenAtBlock = last.block ?? newestBlock;
-    const takenAtUs = Math.max(operation.sample.acceptedAtUs ?? 0, last.atUs);
+    // One that says "already known" of what it does not show has taken nothing.
+    const takenAtUs = Math.max(operation.sample.acceptedAtUs ?? 0, last.heldUs ?? 0);
+    if (isKnown) last.heldUs = clock.nowUs();
     if (operation.inclusion !== null || operation.isCancelled) return;
     if (next > nonce) {
       const decision = await transactionStatusOf(rpc, operation, 'resolve', startBlock).catch(() => null);
@@ -305,6 +308,7 @@ export class Resubmission {
     if (isRaised) resubmissions.replaced += 1;
     else resubmissions.rebroadcast += 1;
     const failure = await this.#submit(operation);
+    if (failure === null) last.heldUs = clock.nowUs();
     if (lostSinceUs !== null) last.denials = failure === 'known' ? (last.denials ?? 0) + 1 : 0;
     // Another node behind the same address may know it and answers with an error.
     if (lostSinceUs !== null && isShown && failure === null) {

@@ -29,6 +29,7 @@ import { readArtifact } from '../../src/workloads/contract-state.js';
  * @property {number} [poolLimit] transactions in the pool above which it refuses others
  * @property {number} [silentPoolLimit] transactions in the pool above which it forgets the one with the most nonces before it, without a word, as geth does
  * @property {(calls: number) => boolean} [reverts] a call of a contract, by the calls before it
+ * @property {boolean} [deniesForgotten] it has no transaction that it forgot, and says "already known" when it is sent again, as Erigon 3.1 does
  * @property {number} [senderLimit] transactions of one sender in the pool, above which it refuses others
  *
  * @typedef {object} Submission
@@ -95,6 +96,9 @@ export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000
   const { packsByLimit = false, l1FeeWei = 0n, hasDeposits = false, hasBaseFee = true, poolLimit = Infinity } = options;
   const { baseFeeAfter = () => BASE_FEE_WEI, floorAfter = () => 0n, takenAfter = () => 0n, tipWei = 1n } = options;
   const { silentPoolLimit = Infinity, senderLimit = Infinity, reverts = () => false } = options;
+  const { deniesForgotten = false } = options;
+  /** Hashes of transactions that it denies. @type {Set<string>} */
+  const denied = new Set();
   /** The chain after each change, the last one last; arrays are by number and never change. @type {Array<{atUs: number, blocks: any[], states: State[]}>} */
   const history = [];
   /** By sender and nonce. @type {Map<string, any>} */
@@ -261,7 +265,7 @@ export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000
     const floorWei = floorAfter(now().blocks.length - HEAD);
     if (ownTipWei < floorWei)
       throw refuse(`transaction gas price below minimum: gas tip cap ${ownTipWei}, minimum needed ${floorWei}`);
-    if (earlier?.hash === hash) throw refuse('already known');
+    if (earlier?.hash === hash || denied.has(String(hash))) throw refuse('already known');
     if (nonce < next) throw refuse(`nonce too low: next nonce ${next}, tx nonce ${nonce}`);
     if (earlier !== undefined && maxFeeWei <= earlier.maxFeeWei) throw refuse('replacement transaction underpriced');
     if (tx.gas > gasLimit) throw refuse('exceeds block gas limit');
@@ -444,7 +448,13 @@ export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000
     /** Whether it makes no blocks. @param {boolean} halts */
     halt: (halts) => void (isHalted = halts),
     /** Transactions in the pool are gone. @param {(tx: {from: string, nonce: number}, i: number) => boolean} isForgotten */
-    forget: (isForgotten) => [...pool.entries()].forEach(([key, tx], i) => isForgotten(tx, i) && pool.delete(key)),
+    forget: (isForgotten) => {
+      for (const [i, [key, tx]] of [...pool.entries()].entries()) {
+        if (!isForgotten(tx, i)) continue;
+        pool.delete(key);
+        if (deniesForgotten) denied.add(tx.hash);
+      }
+    },
     /** A transaction of another program that has the key: the next one of this address. @param {string} from */
     takeNonce: (from) => {
       const nonce = last().nonces.get(from) ?? 0;

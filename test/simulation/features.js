@@ -210,6 +210,11 @@ export const BEHAVIOURS = Object.freeze({
     isForeign: true,
     causes: [],
   },
+  'forgotten transactions that are denied': {
+    chain: { deniesForgotten: true },
+    acts: [[2.5, (chain) => chain.forget((_, i) => i % 2 === 0)]],
+    causes: ['node-bound', 'lost'],
+  },
   'a node that lags': { lagMs: { 1: 600 }, causes: ['node-bound'] },
   'a second node that lags': { lagMs: { 2: 600, 9: 600 }, causes: ['node-bound'] },
   'rate limits': {

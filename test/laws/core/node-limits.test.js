@@ -125,19 +125,37 @@ describe('the size of a pool', () => {
     assert.equal(limits.most, Infinity);
   });
 
-  it('is proven by the loss of what was taken after the first loss, and is at least what a block had', async () => {
+  it('is proven by losses on two occasions near one depth, and is at least what a block had', async () => {
     const { clock, limits } = setUp();
     limits.observe({ ...ROOM, number: 4, ours: 30 }, 1);
-    lose(limits, 1, clock.nowUs() - 1);
+    lose(limits, 50, clock.nowUs() - 1);
     limits.look(100, 800);
+    assert.deepEqual([limits.most, limits.facts()], [50, null]);
     await clock.advance(1000);
-    lose(limits, 50, clock.nowUs());
+    lose(limits, 60, clock.nowUs());
     limits.look(100, 800);
-    assert.deepEqual([limits.most, limits.isEvicting, limits.facts()], [50, true, { pool: 50 }]);
+    assert.deepEqual([limits.most, limits.isEvicting, limits.facts()], [40, true, { pool: 40 }]);
     lose(limits, 50, clock.nowUs());
     limits.look(60, 800);
     assert.deepEqual(limits.facts(), { pool: 30 });
   });
+
+  for (const [why, ours, first, second] of /** @type {Array<[string, number, number, number]>} */ ([
+    ['one now and then, and later many at once', 0, 1, 50],
+    ['many at once, at depths that differ', 0, 30, 97],
+    ['many at once, of a pool that kept more for a block', 100, 50, 50],
+  ]))
+    it(`is not proven by losses of ${why}`, async () => {
+      const { clock, limits } = setUp();
+      limits.observe({ ...ROOM, number: 4, ours }, 1);
+      lose(limits, first, clock.nowUs() - 1);
+      limits.look(100, 800);
+      await clock.advance(6000);
+      limits.look(100, 800);
+      lose(limits, second, clock.nowUs());
+      limits.look(100, 800);
+      assert.equal(limits.facts(), null);
+    });
 
   it('what a full block may have left out was not lost', () => {
     const { clock, limits } = setUp();
