@@ -28,7 +28,7 @@ import {
   toHex,
 } from './answers.js';
 import { SKIPPED_BLOCKS } from './left-out.js';
-import { NonceTakenError, PriceRefusedError, estimateGas, findMinedTransaction, nameOf, sendAll } from './send.js';
+import { NonceTakenError, PriceRefusedError, estimateGas, findMinedTransaction, nameOf, release, sendAll } from './send.js';
 
 /**
  * @import { Fee, Fees, Order, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
@@ -518,7 +518,7 @@ export async function payMissing(sender, plan, onProgress) {
       if (!(error instanceof NonceTakenError) || !isFunder(error.wallet) || plans >= MAX_PLANS) throw error;
       sum.transactions += error.mined.length;
       sum.paidWei += error.mined.reduce((wei, { value }) => wei + value, 0n);
-      await untilVoid(sender, error);
+      for (const taken of [error, ...error.others]) await untilVoid(sender, taken);
       // Later payments may still wait in the pool: balances are read when they are mined.
       await settleFunder(sender, error.wallet, sender.notice);
     }
@@ -526,16 +526,16 @@ export async function payMissing(sender, plan, onProgress) {
 }
 
 /** @param {Sender} sender @param {NonceTakenError} taken @throws {NonceTakenError} it is not proved */
-async function untilVoid({ rpc, clock, signal, timeoutMs, notice }, taken) {
+async function untilVoid(sender, taken) {
+  const { rpc, clock, signal, timeoutMs, notice } = sender;
   const { wallet, nonce, hashes } = taken;
   const endUs = clock.nowUs() + timeoutMs * 1000;
   while (!signal.aborted && clock.nowUs() < endUs) {
     const mined = await findMinedTransaction(rpc, wallet.address, nonce, 0).catch(() => null);
     if (mined !== null && (await ask(rpc, HEAD, 'setup')) >= mined.blockNumber + PROOF_BLOCKS) {
-      if (!hashes.includes(mined.hash))
-        notice?.(
-          `another sender has used nonce ${nonce} of the funder (${mined.hash}): the payments are planned again`,
-        );
+      if (hashes.includes(mined.hash)) return;
+      release(sender, taken.sent);
+      notice?.(`another sender has used nonce ${nonce} of the funder (${mined.hash}): the payments are planned again`);
       return;
     }
     await clock.sleep(500, signal);

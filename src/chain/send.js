@@ -74,14 +74,18 @@ export async function revertReason(rpc, hash, purpose) {
 
 /** The nonce is taken by a transaction of another sender, or by an earlier one of ours that is stuck. */
 export class NonceTakenError extends UnavailableError {
-  /** @param {Wallet} wallet @param {number} nonce @param {readonly string[]} hashes of our transactions @param {string} why */
-  constructor(wallet, nonce, hashes, why) {
+  /** @param {Sent} sent @param {string} why */
+  constructor(sent, why) {
+    const { wallet, nonce, hashes } = sent;
     super(`${nameOf(wallet)}: the node does not take nonce ${nonce}: ${why}`);
+    this.sent = sent;
     this.wallet = wallet;
     this.nonce = nonce;
     this.hashes = hashes;
     /** Others that were sent with it, and are in blocks. @type {Order[]} */
     this.mined = [];
+    /** Others that were sent with it, and whose nonce is taken too. @type {NonceTakenError[]} */
+    this.others = [];
   }
 }
 
@@ -113,8 +117,9 @@ export async function sendAll(sender, orders, onProgress) {
     // Until these are in blocks, what they pay would be paid again.
     const mined = await waitForReceipts(sender, sent, taken, (done) => onProgress?.(at + done));
     for (const [one, receipt] of mined) costs?.spend(one.order, receipt, one.reservedWei);
-    const [first] = taken;
+    const [first, ...others] = taken;
     if (first !== undefined) {
+      first.others = others;
       first.mined = [...orders.slice(0, at), ...[...mined.keys()].map(({ order }) => order)];
       throw first;
     }
@@ -262,6 +267,12 @@ async function reserveMore({ costs }, sent, fee) {
   sent.reservedWei += moreWei;
 }
 
+/** It will be in no block. @param {Pick<Sender, 'costs'>} sender @param {Sent} sent */
+export function release({ costs }, sent) {
+  costs?.release(sent.order, sent.reservedWei);
+  sent.reservedWei = 0n;
+}
+
 /** @param {Sender} sender @param {Order} order @param {bigint} reservedWei per gas @returns {Promise<Sent>} */
 async function send(sender, order, reservedWei) {
   const { clock, random = Math.random, fees } = sender;
@@ -279,9 +290,12 @@ async function send(sender, order, reservedWei) {
   } catch (error) {
     const refusal = error instanceof RpcError ? classOf(error) : null;
     // Where another transaction has the nonce, the node has not taken this one.
-    const mayArrive = !submission.isRefused && refusal !== 'replacement';
+    const mayArrive = !submission.isRefused && (submission.isUnsure || refusal !== 'replacement');
     if (mayArrive && (await arrives(sender, sent))) return sent;
-    if (submission.isRefused && (await isUnknown(sender.rpc, sent.hash))) sent.onRefused?.();
+    if (!mayArrive && (await areUnknown(sender.rpc, sent))) {
+      sent.onRefused?.();
+      release(sender, sent);
+    }
     if (!(error instanceof RpcError)) throw error;
     if (refusal === 'funds') throw fundsRefused(wallet, error);
     if (refusal === 'price') {
@@ -289,7 +303,7 @@ async function send(sender, order, reservedWei) {
       throw new PriceRefusedError(wallet, [error.rpcMessage, priceLimit].filter(Boolean).join('; '), isRaised);
     }
     if (!isNonceUsed(refusal)) throw error;
-    throw new NonceTakenError(wallet, nonce, sent.hashes, error.rpcMessage);
+    throw new NonceTakenError(sent, error.rpcMessage);
   }
 }
 
@@ -313,6 +327,11 @@ async function arrives({ rpc, clock, signal }, sent) {
 async function isUnknown(rpc, hash) {
   const known = await nullIfAbsent(gather(rpc, transactionOf(hash), 'setup')).catch(() => undefined);
   return known === null;
+}
+
+/** @param {Rpc} rpc @param {Pick<Sent, 'hashes'>} sent */
+async function areUnknown(rpc, { hashes }) {
+  return (await Promise.all(hashes.map((hash) => isUnknown(rpc, hash)))).every(Boolean);
 }
 
 /** @param {Pick<Wallet, 'index' | 'address'>} wallet */
@@ -524,12 +543,12 @@ function withoutLogs(receipt) {
  */
 async function resendLost(rpc, missing, refused) {
   const looks = missing.map(async (one) => {
-    const { raw, hash, hashes, wallet, nonce } = one;
+    const { raw, hash } = one;
     if (!(await isUnknown(rpc, hash))) return null;
     const error = await rpc.call('eth_sendRawTransaction', [raw], 'setup').catch((thrown) => thrown);
     if (!(error instanceof RpcError) || classOf(error) !== 'nonce_low') return null;
     // It may be ours: an endpoint that lags does not know it yet, nor does AvalancheGo until its block is accepted.
-    if (refused === null || refused.has(one)) return new NonceTakenError(wallet, nonce, hashes, error.rpcMessage);
+    if (refused === null || refused.has(one)) return new NonceTakenError(one, error.rpcMessage);
     refused.add(one);
     return null;
   });

@@ -418,6 +418,8 @@ export type Costs = {
   reserve: (orders: Order[], priceWei: bigint) => number | Promise<number>;
   /** offeredWei: what was reserved for it per gas */
   spend: (order: Order, receipt: ChainReceipt, offeredWei: bigint) => void;
+  /** it will be in no block */
+  release: (order: Order, offeredWei: bigint) => void;
 };
 
 // transport

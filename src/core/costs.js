@@ -308,8 +308,13 @@ export class SetUpCosts {
    * @param {bigint} offeredWei price per gas
    */
   spend({ gasLimit }, { gasUsed, priceWei, dataFeeWei }, offeredWei) {
-    this.openWei -= gasLimit * offeredWei;
+    this.release({ gasLimit }, offeredWei);
     this.spentWei += BigInt(gasUsed ?? gasLimit) * (priceWei ?? offeredWei) + dataFeeWei;
+  }
+
+  /** It will be in no block. @param {{gasLimit: bigint}} order @param {bigint} offeredWei price per gas */
+  release({ gasLimit }, offeredWei) {
+    this.openWei -= gasLimit * offeredWei;
   }
 }
 

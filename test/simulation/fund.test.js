@@ -55,37 +55,46 @@ for (const [mix, used] of /** @type {const} */ ([
     }
   });
 
-it('another program that takes the nonce of a payment: the payments are planned again, and none is made twice', async () => {
-  /** Payments by nonce of the funder. @type {Map<number, bigint>} */
-  const paid = new Map();
-  const { code, words, run, executed } = await simulatedRun(
-    '-t 4 -d 4s --fund-amount 30000000wei',
-    {
-      before: async ({ method, params }, { node, count }) => {
-        if (method !== 'eth_sendRawTransaction') return undefined;
-        const { from, nonce, chainId, value } = Transaction.from(params[0]);
-        if (from?.toLowerCase() !== FUNDER) return undefined;
-        paid.set(nonce, value);
-        if (count('payments') > 1) return undefined;
-        const other = { chainId, nonce, to: FUNDER, value: 0n, gasLimit: 21_000n, type: 0, gasPrice: 100n };
-        await node('eth_sendRawTransaction', [await new Wallet(FUNDER_KEY).signTransaction(other)]);
-        return undefined;
+for (const [what, isDropped] of /** @type {const} */ ([
+  ['refused', false],
+  ['dropped', true],
+]))
+  it(`another program that takes the nonce of a payment that is ${what}: the payments are planned again, and none is made twice`, async () => {
+    /** Payments by nonce of the funder. @type {Map<number, bigint>} */
+    const paid = new Map();
+    const { code, words, run, executed } = await simulatedRun(
+      '-t 4 -d 4s --fund-amount 30000000wei --max-spend 1',
+      {
+        before: async ({ method, params }, { node, count }) => {
+          if (method !== 'eth_sendRawTransaction') return undefined;
+          const { from, nonce, chainId, value, hash } = Transaction.from(params[0]);
+          if (from?.toLowerCase() !== FUNDER) return undefined;
+          paid.set(nonce, value);
+          if (count('payments') > 1) return undefined;
+          const other = { chainId, nonce, to: FUNDER, value: 0n, gasLimit: 21_000n, type: 0, gasPrice: 100n };
+          await node('eth_sendRawTransaction', [await new Wallet(FUNDER_KEY).signTransaction(other)]);
+          return isDropped ? { result: hash } : undefined;
+        },
       },
-    },
-    { chain: { rich: FUNDER }, env: { STRESS_FUNDER_KEY: FUNDER_KEY } },
-  );
-  assert.equal(code, 0, words);
-  assert.match(words, /another sender has used nonce 0 of the funder \(0x[0-9a-f]+\): the payments are planned again/);
-  assert.deepEqual(
-    [...paid],
-    [
-      [0, 120_000_000n],
-      [1, 120_000_000n],
-    ],
-  );
-  assert.equal(run.audit.result, 'exact');
-  assert.ok(executed > 0);
-});
+      { chain: { rich: FUNDER }, env: { STRESS_FUNDER_KEY: FUNDER_KEY } },
+    );
+    assert.equal(code, 0, words);
+    assert.match(
+      words,
+      /another sender has used nonce 0 of the funder \(0x[0-9a-f]+\): the payments are planned again/,
+    );
+    assert.deepEqual(
+      [...paid],
+      [
+        [0, 120_000_000n],
+        [1, 120_000_000n],
+      ],
+    );
+    assert.equal(run.audit.result, 'exact');
+    assert.ok(executed > 0);
+    // What was reserved for the payment that is void is not spent.
+    assert.notEqual(run.spending.spentWei, null, run.unmeasured['/spending/spentWei']);
+  });
 
 it('a payment that a gateway holds back is not made again when another program takes a nonce', async () => {
   const time = new VirtualTime();

@@ -161,7 +161,9 @@ export class Refiller {
           if (await charge(gas * priceWei)) return orders.length;
           throw new RefusedError('the gas of the payments might exceed --max-spend');
         },
+        // settle() has the charges.
         spend: () => {},
+        release: () => {},
       },
       onSigned: ({ hash, nonce, replaces }, order, priceWei) => {
         // Of what it replaces, the reservations are kept with those hashes.

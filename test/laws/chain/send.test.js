@@ -6,6 +6,7 @@ import { createFees, readFees } from '../../../src/chain/fees.js';
 import { Wallet, createSigner } from '../../../src/chain/keys.js';
 import { toHex } from '../../../src/chain/answers.js';
 import { NonceTakenError, estimateGas, findMinedTransaction, sendAll } from '../../../src/chain/send.js';
+import { SetUpCosts } from '../../../src/core/costs.js';
 import {
   InterruptedError,
   ProtocolError,
@@ -231,12 +232,28 @@ describe('sendAll()', () => {
       if ((reserved += 1) > 1) throw new RefusedError('no money');
       return length;
     };
-    const costs = { reserve, spend: () => {} };
+    const costs = { reserve, spend: () => {}, release: () => {} };
     const failed = caught(() => sendAll({ ...sender, timeoutMs: 60_000, costs }, orders.slice(0, 1)));
     await clock.advance(80_000);
     assert.match((await failed).message, /in no block after 60 s/);
     assert.ok(reserved > 1, 'a replacement was tried');
   });
+
+  /** Whether it may have arrived. @type {Array<[string, boolean]>} */
+  const unpaid = [
+    ['replacement transaction underpriced', false],
+    ['transaction gas price below minimum: gas tip cap 1, minimum needed 3000000000000', false],
+    ['intrinsic gas too low', true],
+  ];
+  for (const [words, isReserved] of unpaid)
+    it(`the fee of what the node has not taken is not reserved any more: ${words}`, async () => {
+      const { clock, sender, orders } = answering(Array.from({ length: 99 }, () => refused(words)));
+      const costs = new SetUpCosts(10n ** 18n);
+      const failed = caught(() => sendAll({ ...sender, costs }, orders));
+      for (let seconds = 0; seconds < 20; seconds += 1) await clock.advance(1000);
+      assert.ok((await failed) instanceof Error);
+      assert.equal(costs.openWei > 0n, isReserved);
+    });
 
   it('names wallet and nonce if another sender used the nonce', async () => {
     const { clock, sender, orders, wallets } = setting({
