@@ -28,7 +28,15 @@ import {
   toHex,
 } from './answers.js';
 import { SKIPPED_BLOCKS } from './left-out.js';
-import { NonceTakenError, PriceRefusedError, estimateGas, findMinedTransaction, nameOf, release, sendAll } from './send.js';
+import {
+  NonceTakenError,
+  PriceRefusedError,
+  estimateGas,
+  findMinedTransaction,
+  nameOf,
+  release,
+  sendAll,
+} from './send.js';
 
 /**
  * @import { Fee, Fees, Order, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
