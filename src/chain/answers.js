@@ -7,7 +7,7 @@ import { MAX_IN_FLIGHT } from './rpc.js';
  * cannot be right without it) or feeds a figure only (null where it is absent or odd); other fields are not used. An
  * answer belongs to the hash or number that was asked for, whatever the node prints.
  *
- * @import { Asked, BlockWithHashes, BlockWithTransactions, ChainLog, ChainReceipt, ChainTransaction, Header, Purpose, Question, Rpc } from '../contracts/chain.d.ts'
+ * @import { Asked, BlockWithHashes, BlockWithTransactions, ChainLog, ChainReceipt, ChainTransaction, Fee, Header, Purpose, Question, Rpc } from '../contracts/chain.d.ts'
  */
 
 /** 0x and 32 bytes. */
@@ -289,7 +289,16 @@ export const POOL_STATUS = Object.freeze({
   }),
 });
 
-/** @typedef {{nonces: number[], costWei: bigint}} Pooled of a wallet: its transactions in the pool, and what they may cost */
+/**
+ * Transactions of a wallet in the pool, and what they may cost.
+ *
+ * @typedef {object} Pooled
+ * @property {number[]} nonces
+ * @property {bigint} costWei
+ * @property {Map<number, PooledTransaction>} byNonce those that are shown with their gas
+ *
+ * @typedef {{gasLimit: bigint, valueWei: bigint, fee: Fee}} PooledTransaction
+ */
 
 /** @type {Question<(address: string) => Pooled>} the transactions in the pool, of each sender */
 export const POOL = Object.freeze({
@@ -312,14 +321,35 @@ export function pooledOf(address) {
 /** @param {any[]} parts transactions by nonce @returns {Pooled} */
 function pooledIn(parts) {
   const entries = parts.flatMap((part) => (typeof part === 'object' ? Object.entries(part ?? {}) : []));
-  const costs = entries.map(([, transaction]) => {
-    const { gas, maxFeePerGas, gasPrice, value } = transaction ?? {};
-    const [limit, priceWei] = [BIG.read(gas) ?? 0n, BIG.read(maxFeePerGas) ?? BIG.read(gasPrice) ?? 0n];
-    return limit * priceWei + (BIG.read(value) ?? 0n);
-  });
+  const all = entries.map(([nonce, transaction]) => ({ nonce: Number(nonce), transaction: pooledFrom(transaction) }));
+  const known = all.filter(({ nonce }) => Number.isSafeInteger(nonce));
   return {
-    nonces: entries.map(([nonce]) => Number(nonce)).filter(Number.isSafeInteger),
-    costWei: costs.reduce((sum, wei) => sum + wei, 0n),
+    nonces: known.map(({ nonce }) => nonce),
+    costWei: all.reduce((sum, { transaction: { gasLimit, fee, valueWei } }) => {
+      return sum + gasLimit * (fee.maxFeePerGasWei ?? fee.gasPriceWei ?? 0n) + valueWei;
+    }, 0n),
+    byNonce: new Map(
+      known
+        .filter(({ transaction }) => transaction.gasLimit > 0n)
+        .map(({ nonce, transaction }) => [nonce, transaction]),
+    ),
+  };
+}
+
+/** @param {any} transaction as the node shows it @returns {PooledTransaction} without gas: it is not shown */
+function pooledFrom(transaction) {
+  const { gas, maxFeePerGas, maxPriorityFeePerGas, maxFeePerBlobGas, gasPrice, value } = transaction ?? {};
+  const [maxFeePerGasWei, tipWei, blobWei] = [maxFeePerGas, maxPriorityFeePerGas, maxFeePerBlobGas].map((wei) => {
+    return BIG.read(wei) ?? undefined;
+  });
+  const price =
+    maxFeePerGasWei === undefined
+      ? { gasPriceWei: BIG.read(gasPrice) ?? 0n }
+      : { maxFeePerGasWei, maxPriorityFeePerGasWei: tipWei ?? 0n };
+  return {
+    gasLimit: BIG.read(gas) ?? 0n,
+    valueWei: BIG.read(value) ?? 0n,
+    fee: { ...price, ...(blobWei !== undefined && { maxFeePerBlobGasWei: blobWei }) },
   };
 }
 

@@ -1,33 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { AbiCoder } from 'ethers/abi';
-import {
-  ForeignSenderError,
-  FundsError,
-  InterruptedError,
-  ProtocolError,
-  RpcError,
-  TransportError,
-  UnavailableError,
-} from '../errors.js';
+import { ForeignSenderError, FundsError, InterruptedError, RpcError, UnavailableError } from '../errors.js';
 import { exactAmount } from '../coin.js';
-import { counted, indexRanges } from '../text.js';
-import { maxPriceWei, offerText } from './fees.js';
+import { HEAD, ask, gasOf, headerAt, toHex } from './answers.js';
 import { isFunder } from './keys.js';
-import {
-  HEAD,
-  POOL,
-  POOL_STATUS,
-  ask,
-  askAll,
-  balanceOf,
-  gasOf,
-  headerAt,
-  nonceOf,
-  pendingNonces,
-  pooledOf,
-  toHex,
-} from './answers.js';
-import { SKIPPED_BLOCKS } from './left-out.js';
+import { Leftovers } from './leftovers.js';
 import {
   NonceTakenError,
   PriceRefusedError,
@@ -37,21 +14,17 @@ import {
   release,
   sendAll,
 } from './send.js';
+import { followFees, listWallets, othersOf, partsOf, readPool, readStates } from './wallet-states.js';
 
 /**
- * @import { Fee, Fees, Order, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
- * @import { Clock } from '../contracts/common.d.ts'
+ * @import { Order, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
  * @import { Pooled } from './answers.js'
+ * @import { WalletState } from './wallet-states.js'
  */
 
 /**
  * Balances and nonces of wallets before a run: waits for pending transactions, fills nonce gaps that an earlier run
  * left, funds the wallets and returns their funds.
- *
- * @typedef {object} WalletState
- * @property {bigint} balanceWei
- * @property {number} latest nonce as of the latest block
- * @property {number} pending nonce including the pool
  */
 
 /** Wallets funded by one transaction: about 8 million gas, half a block or less on nearly all chains. */
@@ -73,37 +46,11 @@ const FOREIGN_WATCH_MS = 1000;
 /** A pooled transaction whose nonce does not become the next one within this time waits for a missing nonce. */
 const STUCK_MS = 1000;
 
-/** Wallets whose leftovers are replaced at a time. */
-const REPLACED_AT_ONCE = 50;
-
-/** Each try doubles the fee: a million times in all, because the tip of what is replaced is not known. */
-const MAX_TRIES = 20;
-
 /** Most missing nonces of a wallet that are filled; geth keeps 64 queued transactions per account. */
 const MAX_FILLED = 64;
 
-/** A larger pool is not read as a whole. */
-const MAX_POOL = 10_000;
-
 /** A plain payment (Ethereum Yellow Paper, appendix G). */
 export const PAYMENT_GAS = 21_000;
-
-/** @param {Rpc} rpc @param {Wallet[]} wallets @returns {Promise<WalletState[]>} */
-async function readStates(rpc, wallets) {
-  const addresses = wallets.map(({ address }) => address);
-  const latest = addresses.map((address) => nonceOf(address, 'latest'));
-  const balances = addresses.map((address) => balanceOf(address, 'latest'));
-  const [nonces, balancesWei, pending] = await Promise.all([
-    askAll(rpc, latest, 'setup'),
-    askAll(rpc, balances, 'setup'),
-    pendingNonces(rpc, addresses, 'setup'),
-  ]);
-  return nonces.map((nonce, i) => ({
-    balanceWei: balancesWei[i],
-    latest: nonce,
-    pending: Math.max(nonce, pending[i]),
-  }));
-}
 
 /**
  * Waits until no wallet has a transaction in the pool, and sets each wallet's next nonce. What an earlier run has left there,
@@ -200,18 +147,6 @@ function stillInPool(wallets, timeoutMs) {
   );
 }
 
-/** @param {Wallet} wallet @param {Fee} offer @param {Pick<Fees, 'limitWords'>} fees */
-function notReplaced(wallet, offer, { limitWords }) {
-  return new UnavailableError(
-    `transactions of ${listWallets([wallet])} are still in the node's pool, and ${offerText(offer)} does not replace them; ${limitWords()}, or ${othersOf(wallet)}`,
-  );
-}
-
-/** What can be used instead. @param {Wallet} wallet */
-function othersOf(wallet) {
-  return isFunder(wallet) ? 'use another funder' : 'use other wallets (-o)';
-}
-
 /**
  * Fills nonce gaps: an earlier run may have left transactions in the node's pool behind a nonce that was never sent. An
  * empty transaction for each missing nonce lets the chain mine them before the load. Without access to the pool, as on
@@ -273,79 +208,6 @@ export async function settleFunder(sender, funder, notice = () => {}) {
   return { ...state, latest: funder.nonce };
 }
 
-/** @typedef {WalletState & {wallet: Wallet, pendingAtFirst: number}} Unsettled */
-
-/** Transactions that were in the pool before this run, and that blocks leave out. */
-class Leftovers {
-  /** By wallet: its next nonce, and the head when that was first seen. @type {Map<Wallet, {latest: number, block: number}>} */
-  #since = new Map();
-  #sender;
-
-  /** @param {Pick<Sender, 'rpc' | 'clock' | 'signal' | 'timeoutMs'> & Partial<Sender>} sender */
-  constructor(sender) {
-    this.#sender = sender;
-  }
-
-  /** @param {Unsettled[]} open */
-  async look(open) {
-    const { rpc, fees, notice } = this.#sender;
-    if (fees === undefined) return;
-    const head = await ask(rpc, HEAD, 'setup');
-    const stuck = open.filter(({ wallet, latest, pending, pendingAtFirst }) => {
-      const known = this.#since.get(wallet);
-      if (known?.latest !== latest) this.#since.set(wallet, { latest, block: head });
-      // If it has grown, another program sends.
-      return known?.latest === latest && pending === pendingAtFirst && head - known.block >= SKIPPED_BLOCKS;
-    });
-    if (stuck.length === 0) return;
-    const count = stuck.reduce((sum, { latest, pending }) => sum + pending - latest, 0);
-    notice?.(
-      `${SKIPPED_BLOCKS} blocks have skipped ${counted(count, 'transaction')} of ${listWallets(stuck.map(({ wallet }) => wallet))} in the node's pool: replacing with empty ones${fees.isFixed ? '' : ' at a higher fee'}`,
-    );
-    for (const part of partsOf(stuck, REPLACED_AT_ONCE)) {
-      await followFees(/** @type {Sender} */ (this.#sender));
-      await Promise.all(part.map((one) => replacePooled(/** @type {Sender} */ (this.#sender), one.wallet, one)));
-    }
-    for (const { wallet } of stuck) this.#since.delete(wallet);
-  }
-}
-
-/** The fees of what is replaced are not known. @param {Sender} sender @param {Wallet} wallet @param {{latest: number, pending: number}} nonces */
-async function replacePooled(sender, wallet, { latest, pending }) {
-  const { rpc, fees } = sender;
-  const call = { to: wallet.address, data: '0x', value: 0n };
-  const gasLimit = await estimateGas(rpc, { from: wallet.address, to: call.to, data: call.data });
-  const orders = Array.from({ length: pending - latest }, () => ({ ...call, wallet, gasLimit }));
-  /** @type {Fee} */
-  let offer = fees.current();
-  for (let tries = 1; ; tries += 1) {
-    // A fixed offer is made once, as it is.
-    const raised = fees.isFixed ? offer : doubled(offer, fees);
-    if (raised === null) throw notReplaced(wallet, offer, fees);
-    offer = raised;
-    wallet.nonce = latest;
-    const higher = { ...fees, current: () => raised, worstPriceWei: () => maxPriceWei(raised) };
-    try {
-      await sendAll({ ...sender, fees: higher }, orders);
-      return;
-    } catch (error) {
-      if (!(error instanceof NonceTakenError) || tries === MAX_TRIES) throw error;
-      const [now] = await readStates(rpc, [wallet]);
-      if (now.latest > latest) return;
-      if (fees.isFixed) throw notReplaced(wallet, offer, fees);
-    }
-  }
-}
-
-/** @param {Fee} fee @param {Pick<Fees, 'raise'>} fees @returns {Fee | null} null above --max-fee */
-function doubled(fee, { raise }) {
-  /** @type {Fee | null} */
-  let raised = fee;
-  // A raise is an eighth.
-  for (let times = 0; times < 6 && raised !== null; times += 1) raised = raise(raised);
-  return raised;
-}
-
 /** @param {Wallet} wallet @param {number} first pooled nonce @returns {Order[]} */
 function fillersOf(wallet, first) {
   const missing = first - wallet.nonce;
@@ -354,45 +216,6 @@ function fillersOf(wallet, first) {
       `${nameOf(wallet)} has a transaction with nonce ${first} in the node's pool, and its next nonce is ${wallet.nonce}: the load would run into it; ${othersOf(wallet)}, or have the node drop it`,
     );
   return Array.from({ length: missing }, () => ({ wallet, to: wallet.address, data: '0x', value: 0n, gasLimit: 0n }));
-}
-
-/**
- * @param {Rpc} rpc
- * @param {Wallet[]} wallets
- * @returns {Promise<Map<Wallet, Pooled> | null>} of each wallet with transactions in the pool; null without access to it
- */
-export async function readPool(rpc, wallets) {
-  try {
-    const { pending, queued } = await ask(rpc, POOL_STATUS, 'setup');
-    if (pending + queued === 0) return new Map();
-    const pools = await poolsOf(rpc, wallets, pending + queued);
-    /** @type {Map<Wallet, Pooled>} */
-    const found = new Map();
-    for (const [i, wallet] of wallets.entries()) {
-      const nonces = pools[i].nonces.filter((nonce) => nonce >= wallet.nonce);
-      if (nonces.length > 0) found.set(wallet, { ...pools[i], nonces });
-    }
-    return found;
-  } catch (error) {
-    if (error instanceof RpcError || error instanceof ProtocolError || error instanceof TransportError) return null;
-    throw error;
-  }
-}
-
-/** @param {Rpc} rpc @param {Wallet[]} wallets @param {number} size of the pool @returns {Promise<Pooled[]>} by wallet */
-async function poolsOf(rpc, wallets, size) {
-  try {
-    return await askAll(
-      rpc,
-      wallets.map(({ address }) => pooledOf(address)),
-      'setup',
-    );
-  } catch (error) {
-    // Anvil can only return the whole pool.
-    if (!(error instanceof RpcError) || size > MAX_POOL) throw error;
-    const pooled = await ask(rpc, POOL, 'setup');
-    return wallets.map(({ address }) => pooled(address));
-  }
 }
 
 /**
@@ -649,16 +472,6 @@ async function returnBalances(sender, rich, { to, gasLimit }, onProgress) {
   return { wallets: orders.length, returnedWei: orders.reduce((sum, { value }) => sum + value, 0n) };
 }
 
-/** @template T @param {T[]} all @param {number} size @returns {T[][]} */
-function partsOf(all, size) {
-  return Array.from({ length: Math.ceil(all.length / size) }, (_, i) => all.slice(i * size, (i + 1) * size));
-}
-
-/** Payments fill blocks, which raises the base fee. @param {Pick<Sender, 'rpc' | 'fees'>} sender */
-export async function followFees({ rpc, fees }) {
-  fees.observe((await ask(rpc, headerAt('latest'), 'setup'))?.baseFeeWei ?? null);
-}
-
 /** The code of a contract creation that pays the wallets. @param {Array<{wallet: {address: string}, missingWei: bigint}>} part */
 export function disperseData(part) {
   const { bytecode } = JSON.parse(
@@ -676,10 +489,4 @@ function funderTooPoor(funder, balanceWei, costWei) {
   return new FundsError(
     `the funder ${funder.address} has ${exactAmount(balanceWei)}, the payments need ${exactAmount(costWei)}`,
   );
-}
-
-/** @param {Wallet[]} wallets */
-export function listWallets(wallets) {
-  if (wallets.some(isFunder)) return 'the funder';
-  return `wallets ${indexRanges(wallets.map(({ index }) => index))}`;
 }

@@ -22,6 +22,9 @@ import { TIP, ask, balanceOf, fullBlockAt, gather, headerAt, nullIfOdd } from '.
 /** So many blocks that could have taken it. */
 export const SKIPPED_BLOCKS = 3;
 
+/** Blocks with other transactions of the same tip leave one out for so many times longer until it is replaced. */
+const TURNS = 10;
+
 /** Replacements of one nonce. */
 export const MAX_REPLACEMENTS = 3;
 
@@ -53,12 +56,11 @@ export class BlockRoom {
    */
   async evidence({ address, gasLimit, valueWei, fee }, fromBlock, toBlock) {
     if (isBlob(fee) || toBlock - fromBlock < SKIPPED_BLOCKS) return null;
-    const numbers = Array.from({ length: SKIPPED_BLOCKS }, (_, i) => toBlock - i);
-    const headers = await Promise.all(numbers.map((number) => this.#headerAt(number)));
-    if (!headers.every((header) => hasRoom(header, gasLimit, fee))) return null;
+    const headers = await this.#headersTo(toBlock);
+    if (!headers.every((header) => hasRoom(header, gasLimit) && isPaidBy(fee, header))) return null;
     const balanceWei = await gather(this.#rpc, balanceOf(address, 'latest'), this.#purpose);
     if (balanceWei < valueWei + gasLimit * maxPriceWei(fee)) return null;
-    const tips = await Promise.all(numbers.map((number) => this.#lowestTipAt(number)));
+    const tips = await Promise.all(newestTo(toBlock).map((number) => this.#lowestTipAt(number)));
     const suggestedWei = (await nullIfOdd(ask(this.#rpc, TIP, this.#purpose))) ?? 0n;
     const taken = tips.filter((tip) => tip !== null);
     const lowestWei = taken.length === 0 ? null : taken.reduce((a, b) => (a < b ? a : b));
@@ -67,6 +69,26 @@ export class BlockRoom {
     const tipWei = tipOf(fee);
     const leastTipWei = [2n * tipWei, suggestedWei, lowestWei ?? 0n].reduce((a, b) => (a > b ? a : b));
     return { leastTipWei, isTipLow: lowestWei !== null && lowestWei > tipWei, isTipKnown: lowestWei !== null };
+  }
+
+  /**
+   * Of a transaction that the node does not show: the newest blocks are at most half full, which is room for any usual one.
+   * @param {number} toBlock
+   */
+  async isAmple(toBlock) {
+    const headers = await this.#headersTo(toBlock);
+    return headers.every((header) => header !== null && hasRoom(header, BigInt(header.gasLimit ?? 0) / 2n));
+  }
+
+  /** Whether the base fee of the newest blocks is above its price: a remedy is a higher one. @param {Fee} fee @param {number} toBlock */
+  async isTooDear(fee, toBlock) {
+    const headers = await this.#headersTo(toBlock);
+    return headers.every((header) => header !== null && !isPaidBy(fee, header));
+  }
+
+  /** @param {number} toBlock */
+  #headersTo(toBlock) {
+    return Promise.all(newestTo(toBlock).map((number) => this.#headerAt(number)));
   }
 
   /** @param {number} number */
@@ -103,13 +125,29 @@ export function tipAfter({ leastTipWei, isTipKnown }, times, mostWei) {
   return leastTipWei > stepWei ? leastTipWei : stepWei;
 }
 
-/** @param {Header | null} header @param {bigint} gasLimit @param {Fee} fee */
-function hasRoom(header, gasLimit, fee) {
+/**
+ * A chain that takes less than its gas limit lets those with the same tip wait for their turn.
+ * @param {LeftOut} evidence
+ * @param {number} blocks that have left it out
+ */
+export function mayBeInTurn({ isTipKnown, isTipLow }, blocks) {
+  return isTipKnown && !isTipLow && blocks < TURNS * SKIPPED_BLOCKS;
+}
+
+/** @param {number} toBlock */
+function newestTo(toBlock) {
+  return Array.from({ length: SKIPPED_BLOCKS }, (_, i) => toBlock - i);
+}
+
+/** @param {Header | null} header @param {bigint} gasLimit */
+function hasRoom(header, gasLimit) {
   if (header === null || header.gasUsed === null || header.gasLimit === null) return false;
-  return (
-    BigInt(header.gasLimit - header.gasUsed) >= gasLimit &&
-    (header.baseFeeWei === null || maxPriceWei(fee) >= header.baseFeeWei)
-  );
+  return BigInt(header.gasLimit - header.gasUsed) >= gasLimit;
+}
+
+/** @param {Fee} fee @param {Header | null} header */
+function isPaidBy(fee, header) {
+  return (header?.baseFeeWei ?? null) === null || maxPriceWei(fee) >= /** @type {bigint} */ (header?.baseFeeWei);
 }
 
 /** @template T @param {Map<number, Promise<T>>} map @param {number} number @param {() => Promise<T>} make */

@@ -15,7 +15,7 @@ import {
 } from './answers.js';
 import { maxPriceWei, offerText, raisedText } from './fees.js';
 import { isFunder } from './keys.js';
-import { BlockRoom, MAX_REPLACEMENTS, NO_BLOCK_MS, SKIPPED_BLOCKS, tipAfter } from './left-out.js';
+import { BlockRoom, MAX_REPLACEMENTS, NO_BLOCK_MS, SKIPPED_BLOCKS, mayBeInTurn, tipAfter } from './left-out.js';
 import { classOf } from './refusals.js';
 import { retryAfterMs } from './retries.js';
 import { NOT_ARRIVED, isNonceUsed, submit } from './submit.js';
@@ -43,9 +43,6 @@ const POOL_LAG_MS = 5000;
 /** So long a transaction is looked for that was refused although the node may have it. */
 const ARRIVAL_MS = 5000;
 const ARRIVAL_PAUSE_MS = 500;
-
-/** Blocks with other transactions of the same tip leave one out for so many times longer until it is replaced. */
-const TURNS = 10;
 
 /** After this time without a receipt the pool may have dropped the transaction. */
 const LOST_AFTER_MS = 3000;
@@ -458,9 +455,7 @@ class Overdue {
     const waiting = { address: order.wallet.address, gasLimit: order.gasLimit, valueWei: order.value, fee };
     const evidence = await this.#room.evidence(waiting, known.block, head).catch(() => null);
     if (evidence === null) return;
-    const { isTipLow, isTipKnown } = evidence;
-    // A chain that takes less than its gas limit lets those with the same tip wait for their turn.
-    if (isTipKnown && !isTipLow && head - known.block < TURNS * SKIPPED_BLOCKS) return;
+    if (mayBeInTurn(evidence, head - known.block)) return;
     const isReplaced = !fees.isFixed && (await this.#replace(sent, tipAfter(evidence, known.times, fees.mostWei())));
     const limit = isReplaced ? '' : `; ${fees.limitWords()}`;
     this.why = `blocks leave it out although they have room for it, with ${offerText(sent.fee)}${limit}`;
@@ -471,7 +466,7 @@ class Overdue {
     if (known.times <= this.#said) return;
     this.#said = known.times;
     notice?.(
-      `blocks leave transactions of the set-up out although they have room for them${isTipLow ? ', and none of them has a tip as low' : ''}: replaced with ${offerText(sent.fee)}`,
+      `blocks leave transactions of the set-up out although they have room for them${evidence.isTipLow ? ', and none of them has a tip as low' : ''}: replaced with ${offerText(sent.fee)}`,
     );
   }
 

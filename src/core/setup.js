@@ -5,12 +5,10 @@ import {
   MAX_TRANSACTION_GAS,
   foreignSender,
   fundsMissing,
-  listWallets,
   minedSince,
   mineQueued,
   payMissing,
   planPayments,
-  readPool,
   settleFunder,
   settleWallets,
   shortfalls,
@@ -18,6 +16,7 @@ import {
 import { Wallet as WalletClass } from '../chain/keys.js';
 import { DEV_CHAIN_IDS } from '../chain/networks.js';
 import { NonceTakenError } from '../chain/send.js';
+import { listWallets, readPool } from '../chain/wallet-states.js';
 import { exactAmount } from '../coin.js';
 import { InterruptedError, RpcError, UnavailableError, UsageError } from '../errors.js';
 import { chainReplaced } from '../inclusion/follow.js';
@@ -42,7 +41,8 @@ import { counted, partOf } from '../text.js';
  * @import { Config, RunContext } from '../contracts/config.d.ts'
  * @import { CallWorkload, Gas, LoadSize, RefillPlan, TransactionWorkload } from '../contracts/load.d.ts'
  * @import { ForeignSenderError } from '../errors.js'
- * @import { Payments, WalletState } from '../chain/funding.js'
+ * @import { Payments } from '../chain/funding.js'
+ * @import { WalletState } from '../chain/wallet-states.js'
  * @import { GivenKeys, Identity } from './connect.js'
  * @import { Opened } from './run.js'
  */

@@ -1,4 +1,5 @@
-import { PAYMENT_GAS, WALLETS_PER_PAYMENT, disperseData, followFees, largestBatch } from '../chain/funding.js';
+import { PAYMENT_GAS, WALLETS_PER_PAYMENT, disperseData, largestBatch } from '../chain/funding.js';
+import { followFees } from '../chain/wallet-states.js';
 import { askAll, codeOf } from '../chain/answers.js';
 import { UnavailableError } from '../errors.js';
 import { createPayloads, payloadGas } from './payload.js';

@@ -1,5 +1,6 @@
 import { ask, askAll, balanceOf, gather, nonceOf, nullIfAbsent, receiptOf } from '../../chain/answers.js';
-import { followFees, pay, planPayments, settleFunder } from '../../chain/funding.js';
+import { pay, planPayments, settleFunder } from '../../chain/funding.js';
+import { followFees } from '../../chain/wallet-states.js';
 import { exactAmount } from '../../coin.js';
 import { FundsError, RefusedError, StressError } from '../../errors.js';
 import { timeText } from '../../text.js';

@@ -1,13 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import {
-  foreignSender,
-  fundsMissing,
-  listWallets,
-  mineQueued,
-  settleWallets,
-  shortfalls,
-} from '../../../src/chain/funding.js';
+import { foreignSender, fundsMissing, mineQueued, settleWallets, shortfalls } from '../../../src/chain/funding.js';
+import { listWallets } from '../../../src/chain/wallet-states.js';
 import { Wallet } from '../../../src/chain/keys.js';
 import { InterruptedError, RpcError, UnavailableError } from '../../../src/errors.js';
 import { indexRanges } from '../../../src/text.js';

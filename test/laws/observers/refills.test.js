@@ -97,10 +97,13 @@ function world({
   };
   const rpc = fakeRpc({
     eth_blockNumber: () => toHex(state.head),
-    eth_getBlockByNumber: () => ({
-      ...{ number: toHex(state.head), hash: hash32(state.head), transactions: [] },
-      ...{ baseFeePerGas: toHex(state.baseFeeWei), timestamp: '0x1' },
-    }),
+    eth_getBlockByNumber: (at) => {
+      const number = at === 'latest' ? state.head : Number(at);
+      return {
+        ...{ number: toHex(number), hash: hash32(number), transactions: [], gasUsed: '0x0', gasLimit: toHex(30_000_000) },
+        ...{ baseFeePerGas: toHex(state.baseFeeWei), timestamp: '0x1' },
+      };
+    },
     eth_getBalance: (address) => toHex(balances.get(address.toLowerCase()) ?? 0n),
     eth_getTransactionCount: (_, tag) => toHex(tag === 'pending' ? pendingNonce() : state.nonce),
     eth_estimateGas: (call) => {
