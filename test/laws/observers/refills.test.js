@@ -100,7 +100,13 @@ function world({
     eth_getBlockByNumber: (at) => {
       const number = at === 'latest' ? state.head : Number(at);
       return {
-        ...{ number: toHex(number), hash: hash32(number), transactions: [], gasUsed: '0x0', gasLimit: toHex(30_000_000) },
+        ...{
+          number: toHex(number),
+          hash: hash32(number),
+          transactions: [],
+          gasUsed: '0x0',
+          gasLimit: toHex(30_000_000),
+        },
         ...{ baseFeePerGas: toHex(state.baseFeeWei), timestamp: '0x1' },
       };
     },
