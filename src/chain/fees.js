@@ -157,8 +157,8 @@ function raisedState(state, refused, stated) {
     leastWei = smaller(larger(2n * maxPriceWei(current), mostWei >> left), mostWei);
     // Without --max-fee, what the headroom above the base fee takes is no part of the tip.
     const isWhole = state.maxFeeWei !== null || modeOf(state) === 'legacy';
-    const mostTipWei = isWhole ? leastWei : mostWei - (baseFeeWei ?? 0n) * DYNAMIC_HEADROOM;
-    tipWei = larger(tipWei, smaller(smaller(larger(2n * tipWei, leastWei >> left), leastWei), mostTipWei));
+    const mostTipWei = isWhole ? mostWei : mostWei - (baseFeeWei ?? 0n) * DYNAMIC_HEADROOM;
+    tipWei = larger(tipWei, smaller(smaller(larger(2n * tipWei, mostTipWei >> left), leastWei), mostTipWei));
   }
   const next = { ...followed, tipWei, offer: { ...offer, leastWei, raises } };
   // --max-fee allows an offer without headroom above the base fee.

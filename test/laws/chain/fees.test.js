@@ -311,6 +311,16 @@ it('fees.raiseOffer(): six raises reach ten times the first offer, also where a 
   assert.ok(offered[5] > 9n * GWEI, `${offered}`);
 });
 
+for (const maxFeeWei of [1000n * GWEI, null])
+  it(`fees.raiseOffer(): the tip is doubled in each step after the first one, --max-fee ${maxFeeWei}`, () => {
+    const offer = { leastWei: 0n, raises: 0, fixedBy: null, mostWei: 10n * GWEI };
+    const fees = createFees({ baseFeeWei: 7n, tipWei: 1n, legacy: false, maxFeeWei, offer });
+    const tips = [];
+    while (fees.raiseOffer(fees.current(), {}) === null) tips.push(Number(fees.current().maxPriorityFeePerGasWei));
+    assert.equal(tips.length, 6);
+    for (const [i, tip] of tips.slice(1).entries()) assert.ok(Math.abs(tip / tips[i] - 2) < 1e-6, `${tips}`);
+  });
+
 it('fees.raiseOffer(): a minimum of the whole price above the limit names the limit to give, not a tip', () => {
   const offer = { leastWei: 0n, raises: 0, fixedBy: null, mostWei: 10n * GWEI };
   const parts = { baseFeeWei: GWEI, tipWei: 1n, legacy: false, offer };
