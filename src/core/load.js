@@ -374,7 +374,7 @@ export class Load {
       const stillMs = silence?.stillMs ?? 0;
       const why = this.#isStopped
         ? null
-        : this.#standstill.add(seenIn(report, generator, this.#throughput.spanUs ?? 0));
+        : this.#standstill.add(seenIn(report, generator, this.#throughput.spanUs ?? this.#throughput.periodUs ?? 0));
       if (why !== null) watch.warnOnce('still', why);
       if (stillMs > STILL_MS) watch.warnOnce('still', `no new block was seen for ${Math.round(stillMs / 1000)} s`);
       return silence;

@@ -21,7 +21,7 @@ import { byCode, counted, partOf, seconds } from '../text.js';
  */
 
 /** Shortest time without a verified operation before the warning. */
-const LONG_MS = 10_000;
+const LONG_MS = 5000;
 /** The same as a multiple of the usual duration of an operation: the longer of both counts. */
 const USUAL = 3;
 /** Share of the time without a block from which on the missing blocks are the reason. */

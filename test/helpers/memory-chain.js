@@ -212,7 +212,7 @@ export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000
       number: hex(number),
       hash,
       parentHash: blocks[number - 1]?.hash ?? hash32(0),
-      timestamp: hex(Math.floor(clock.wallMs() / 1000) - (isOld ? HEAD - number : 0)),
+      timestamp: hex(Math.floor((clock.wallMs() - (isOld ? (HEAD - number) * blockMs : 0)) / 1000)),
       gasUsed: hex(used),
       gasLimit: hex(gasLimit),
       ...(hasBaseFee && { baseFeePerGas: hex(baseFee()) }),
