@@ -459,13 +459,23 @@ function isFailing(run) {
   return missed >= MOST * ended;
 }
 
+/** Where to look if the endpoint was back at the end; null: it was not. @param {RunFile} run */
+function pastOutageOf(run) {
+  const isOpen = (run.generator.outages ?? []).some(({ toMs }) => toMs === undefined);
+  const outages = outagesOf(run).map(({ fromMs, toMs = fromMs }) => ({ fromMs, toMs }));
+  const [longest] = outages.sort((a, b) => b.toMs - b.fromMs - (a.toMs - a.fromMs));
+  if (isOpen || longest === undefined) return null;
+  return `see the log of the node or gateway from ${seconds(longest.fromMs)} to ${seconds(longest.toMs)} after the start of the load; then run again`;
+}
+
 /** What comes next after a run: a search, or a repair in words; null: neither. @param {RunFile} run @returns {{find: true} | {repair: string} | null} */
 export function nextOf(run) {
   if (run.verdict === null) return null;
   if (run.audit?.result === 'not_exact') return { repair: REPAIRS.audit };
   const { name } = run.verdict;
   if (!isFailing(run) && SEARCHED.includes(name)) return { find: true };
-  const repair = REPAIRS[name] ?? (isFailing(run) ? REPAIRS.unknown : undefined);
+  const pastOutage = name === 'endpoint-down' ? pastOutageOf(run) : null;
+  const repair = pastOutage ?? REPAIRS[name] ?? (isFailing(run) ? REPAIRS.unknown : undefined);
   return repair === undefined ? null : { repair };
 }
 

@@ -329,6 +329,12 @@ const OF_RUNS = {
       if (count < 1 || words === '') yield `${name}: ${count} ${words}`;
   },
 
+  *'what comes next is to bring the endpoint up only if it was down at the end'({ text }, { generator }) {
+    const outages = generator.outages ?? [];
+    const isBack = outages.length > 0 && outages.every(({ toMs }) => toMs !== undefined);
+    if (isBack && text.includes('bring the endpoint up')) yield JSON.stringify(outages);
+  },
+
   *'refills keep wallets alive'({ behaviour, config }, { failures, refills, verdict }) {
     const { refillBelowWei } = config.wallets;
     const { threads, inFlight } = config.load;

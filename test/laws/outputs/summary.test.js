@@ -218,12 +218,15 @@ describe('the command to try next', () => {
       assert.ok(text.endsWith(`\n  next        ${why}\n    ${command}`), text);
     });
 
-  /** @param {string} name @param {Partial<RunFile['counts']>} counts */
-  const endOf = (name, counts) => {
+  /** @param {string} name @param {Partial<RunFile['counts']>} counts @param {Partial<RunFile['generator']>} [more] */
+  const endOf = (name, counts, more) => {
     const run = runFileOf({ environment: { findCommand: { command, without: [], variables: [] } } });
     const all = { ...run.counts, verified: 100, failed: 0, timedOut: 0, abandoned: 0, ...counts };
     const verdict = { name: /** @type {VerdictName} */ (name), evidence: 'x' };
-    const text = summaryText({ ...run, end: 'duration', counts: all, verdict }, false).replace(/\s+/g, ' ');
+    const text = summaryText(
+      { ...run, end: 'duration', counts: all, verdict, generator: { ...run.generator, outages: [], ...more } },
+      false,
+    ).replace(/\s+/g, ' ');
     return text.slice(text.indexOf(' result '));
   };
 
@@ -237,6 +240,9 @@ describe('the command to try next', () => {
     assert.match(endOf('unknown', { verified: 0, timedOut: 20 }), / next repair what failed first: see the failures$/);
     assert.match(endOf('refused', { failed: 120 }), / next repair what the node refuses$/);
     assert.match(endOf('left-out', { timedOut: 120 }), / next give a higher --tip, or see what the chain takes$/);
+    const outages = [{ fromMs: 2000, toMs: 5100, words: 'gone' }];
+    assert.match(endOf('endpoint-down', {}, { outages }), / next see the log .* from 2\.0 s to 5\.1 s after the start/);
+    assert.match(endOf('endpoint-down', {}), / next bring the endpoint up$/);
     assert.doesNotMatch(endOf('generator-bound', {}), / next /);
   });
 
