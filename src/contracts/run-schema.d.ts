@@ -819,7 +819,8 @@ export type Resolution = {
   outcome: 'verified' | 'failed' | 'timed_out' | 'abandoned';
   /** Why it failed; null unless it did. */
   code: string | null;
-  fate: 'included' | 'reverted' | 'replaced' | 'never_sent' | 'pending';
+  /** Pending only if the node has shown it. Unknown: it may still be included. */
+  fate: 'included' | 'reverted' | 'replaced' | 'never_sent' | 'pending' | 'unknown';
 };
 
 export type AuditCheck = {

@@ -18,6 +18,7 @@ import { groupByAccount } from './nonces.js';
  * @property {boolean} [isOrphan] it was executed in a block that was removed by a reorg
  * @property {number} [lostBlock]
  * @property {boolean} [isResubmitted] the audit has resubmitted it
+ * @property {boolean} [isShown] the node has shown it to the audit as pending
  *
  * @typedef {object} LedgerState a ledger for another thread, with positions in its part of the wallets
  * @property {Array<Pick<Account, 'executed'> & LedgerCounts & {nonce: number, slots: SlotState[]}>}
@@ -106,7 +107,7 @@ export class Ledger {
    * @param {UnresolvedOperation['sample']} sample
    * @param {Decision} decision
    */
-  settle(operation, sample, { status, foreign, blockNumber }) {
+  settle(operation, sample, { status, foreign, blockNumber, isShown = true }) {
     const { account, nonce, startedAtUs, hashes, raw } = operation;
     const { wallet } = account;
     const counts = this.counts[account.position];
@@ -121,7 +122,7 @@ export class Ledger {
     const isBack = isOrphan && status === 'included';
     if (!isBack) this.statusCounts[status] = (this.statusCounts[status] ?? 0) + 1;
     if (isBack) this.#forget(sample.hash);
-    else this.#keep({ ...pick(sample), nonce, fate: status });
+    else this.#keep({ ...pick(sample), nonce, fate: isShown ? status : 'unknown' });
     if (isOrphan) {
       // It counts as verified unless it stays removed.
       if (isAgain) counts.reorgedOut -= 1;

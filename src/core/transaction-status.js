@@ -13,6 +13,7 @@ import { findMinedTransaction } from '../chain/send.js';
  * @typedef {object} Decision
  * @property {TransactionStatus} status
  * @property {{hash: string, blockNumber: number} | null} foreign mined with the nonce
+ * @property {boolean} [isShown] pending: the node has shown it
  * @property {number} [blockNumber] of the inclusion
  * @property {ChainReceipt} [receipt]
  */
@@ -40,7 +41,8 @@ export async function transactionStatusOf(rpc, operation, purpose, startBlock) {
     return mined === null || operation.hashes.includes(mined.hash) ? decided('pending') : decided('replaced', mined);
   }
   for (const hash of operation.hashes) {
-    if ((await nullIfAbsent(gather(rpc, transactionOf(hash), purpose))) !== null) return decided('pending');
+    if ((await nullIfAbsent(gather(rpc, transactionOf(hash), purpose))) !== null)
+      return { ...decided('pending'), isShown: true };
   }
   const [pending] = await pendingNonces(rpc, [address], purpose);
   return decided(pending > operation.nonce ? 'pending' : 'never_sent');

@@ -381,7 +381,7 @@ export function auditTable(run) {
   const equation =
     result === 'exact' ? ` = ${ours}` : `, of which ${range} are ours; expected ${count(expected)}: ${ours}`;
   // Of an exact audit these are replacements of the run itself.
-  const open = audit.resolutions.filter(({ fate }) => result !== 'exact' && /pending|replaced/.test(fate));
+  const open = audit.resolutions.filter(({ fate }) => result !== 'exact' && /pending|replaced|unknown/.test(fate));
   const made = checks.filter(({ holds }) => holds !== null);
   return table(`${auditWord(run)}: ${grew}${equation}, at block ${count(audit.blockNumber)}`, [
     ...listed(gaps, (words) => `not checked: ${words}`),

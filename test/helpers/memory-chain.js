@@ -465,6 +465,8 @@ export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000
       });
     },
     poolSize: () => pool.size,
+    /** Whether the pool or a block has it. @param {string} hash */
+    has: (hash) => [...pool.values()].some((tx) => tx.hash === hash) || blockOf(hash, now().blocks) !== null,
     /** How often contracts were called, and payments made, by their receipts. */
     executed: () => receiptsOf(({ to, from }) => to !== null && from !== DEPOSITOR).length,
   };

@@ -335,6 +335,11 @@ const OF_RUNS = {
     if (isBack && text.includes('bring the endpoint up')) yield JSON.stringify(outages);
   },
 
+  *'what the audit calls pending is known to the chain'({ chain }, { audit }) {
+    for (const { fate, hash } of audit?.resolutions ?? [])
+      if (fate === 'pending' && !chain.has(hash ?? '')) yield `${hash}`;
+  },
+
   *'refills keep wallets alive'({ behaviour, config }, { failures, refills, verdict }) {
     const { refillBelowWei } = config.wallets;
     const { threads, inFlight } = config.load;

@@ -542,6 +542,8 @@ export const FAULTLESS = {
 
   *'an audit that nothing disturbs is exact'({ stopsUs, behaviour }, { audit, end, failures }) {
     if (audit === null || end === 'set_up_failed' || stopsUs.length > 1 || behaviour.contradicts === true) return;
+    // What such a node denies it takes with other bytes only, and what is behind it waits.
+    if (behaviour.chain?.deniesForgotten) return;
     // What a full pool has refused, or blocks have left out, may be taken later.
     if (behaviour.chain?.poolLimit !== undefined || behaviour.chain?.takenAfter !== undefined || behaviour.isForeign)
       return;
