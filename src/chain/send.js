@@ -152,6 +152,7 @@ async function sendWave(sender, wave, priceWei) {
  * @property {string[]} hashes
  * @property {Fee} fee the latest
  * @property {bigint} reservedWei per gas
+ * @property {number} losses times that the node took it and did not have it later
  * @property {(() => void) | undefined} onRefused
  */
 
@@ -276,7 +277,7 @@ async function send(sender, order, reservedWei) {
   const { wallet } = order;
   const nonce = wallet.nonce;
   wallet.nonce += 1;
-  const unsigned = { raw: '', hash: '', hashes: [], fee: fees.current(), onRefused: undefined };
+  const unsigned = { raw: '', hash: '', hashes: [], fee: fees.current(), losses: 0, onRefused: undefined };
   /** @type {Sent} */
   const sent = { order, wallet, nonce, reservedWei, ...unsigned };
   sign(sender, sent, sent.fee);
@@ -295,6 +296,7 @@ async function send(sender, order, reservedWei) {
     }
     if (!(error instanceof RpcError)) throw error;
     if (refusal === 'funds') throw fundsRefused(wallet, error);
+    if (refusal === 'pool_full') throw poolRefused(wallet, error);
     if (refusal === 'price') {
       const { priceLimit, isRaised } = submission;
       throw new PriceRefusedError(wallet, [error.rpcMessage, priceLimit].filter(Boolean).join('; '), isRaised);
@@ -343,6 +345,15 @@ function fundsRefused(wallet, { rpcMessage }) {
     ? 'pay it more'
     : 'fund the wallet with more (--fund-amount), or use other wallets (-o)';
   return new FundsError(`${words}; transactions that an earlier run left in the pool count as well: ${remedy}`);
+}
+
+const POOL_REMEDY = 'give the node a larger pool (geth: --txpool.globalslots), or use fewer wallets';
+
+/** @param {Wallet} wallet @param {RpcError} error */
+function poolRefused(wallet, { rpcMessage }) {
+  return new UnavailableError(
+    `the pool of the node is full, and it refuses a transaction of ${nameOf(wallet)}: ${rpcMessage}; try again later, ${POOL_REMEDY}`,
+  );
 }
 
 /**
@@ -399,10 +410,14 @@ async function waitForReceipts(sender, sent, taken, onProgress) {
 
 /** Replaces transactions of the set-up that blocks leave out, and one of them where no block is made. */
 class Overdue {
-  /** The head when a transaction was first looked at, and how often it was replaced. @type {Map<Sent, {block: number, times: number}>} */
+  /**
+   * The head when a transaction was first looked at, or lost last, and how often it was replaced.
+   * @type {Map<Sent, {block: number, times: number, losses: number}>}
+   */
   #since = new Map();
   #head = { number: -1, sinceUs: 0, isProbed: false };
   #hasSaid = false;
+  #hasSaidLost = false;
   /** Replacements of one transaction that were said. */
   #said = 0;
   /** Why transactions are in no block. */
@@ -432,8 +447,9 @@ class Overdue {
       'setup',
     );
     for (const [i, sent] of missing.entries()) {
-      const known = this.#since.get(sent) ?? { block: number, times: 0 };
+      const known = this.#since.get(sent) ?? { block: number, times: 0, losses: sent.losses };
       this.#since.set(sent, known);
+      this.#noteLoss(sent, known, number);
       if (next[i] !== sent.nonce || known.times >= MAX_REPLACEMENTS) continue;
       if (number - known.block >= SKIPPED_BLOCKS) await this.#replaceLeftOut(sent, known, number);
       else if (stillMs >= NO_BLOCK_MS && !this.#head.isProbed) {
@@ -445,6 +461,20 @@ class Overdue {
         );
       }
     }
+  }
+
+  /** Blocks before a loss have not left it out. @param {Sent} sent @param {{block: number, losses: number}} known @param {number} head */
+  #noteLoss({ losses }, known, head) {
+    if (losses === known.losses) return;
+    Object.assign(known, { losses, block: head });
+    // The first time, an endpoint that lags may not have known it yet.
+    if (losses < 2) return;
+    this.why = `the node took it ${losses} times and did not have it later: its pool may be full: ${POOL_REMEDY}`;
+    if (!this.#hasSaidLost)
+      this.#sender.notice?.(
+        'the node took transactions of the set-up and does not have them: its pool may be full; they are sent again',
+      );
+    this.#hasSaidLost = true;
   }
 
   /** @param {Sent} sent @param {{block: number, times: number}} known @param {number} head */
@@ -541,6 +571,7 @@ async function resendLost(rpc, missing, refused) {
     const { raw, hash } = one;
     if (!(await isUnknown(rpc, hash))) return null;
     const error = await rpc.call('eth_sendRawTransaction', [raw], 'setup').catch((thrown) => thrown);
+    if (!(error instanceof Error)) one.losses += 1;
     if (!(error instanceof RpcError) || classOf(error) !== 'nonce_low') return null;
     // It may be ours: an endpoint that lags does not know it yet, nor does AvalancheGo until its block is accepted.
     if (refused === null || refused.has(one)) return new NonceTakenError(one, error.rpcMessage);

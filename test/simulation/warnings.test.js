@@ -1,4 +1,4 @@
-/** When a load that stands still is said to, on the chain in memory. */
+/** When a load that stands still, and a set-up that waits, are said to, on the chain in memory. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { simulatedRun } from '../helpers/simulated-run.js';
@@ -19,3 +19,25 @@ for (const blockMs of [2000, 6000, 12_000])
     const { words } = await simulatedRun('-d 60s', {}, { chain: { blockMs } });
     assert.doesNotMatch(words, /nothing was verified|no new block/);
   });
+
+/** @type {Array<[string, object, RegExp]>} */
+const pools = [
+  [
+    'refuses',
+    { poolLimit: 0 },
+    /^the pool of the node is full, and it refuses a transaction of wallet 0 .*globalslots/m,
+  ],
+  ['forgets', { silentPoolLimit: 0 }, /in no block after 60 s .*: the node took it \d+ times and .* globalslots/m],
+];
+for (const [what, chain, words] of pools)
+  it(`a set-up names a pool that is full and ${what} its transactions`, async () => {
+    const found = await simulatedRun('-t 2', {}, { chain });
+    assert.equal(found.code, 69);
+    assert.match(found.words, words);
+  });
+
+it('blocks have not left out what the pool of a node had lost meanwhile', async () => {
+  const { code, words } = await simulatedRun('-t 40 -d 3s', {}, { chain: { silentPoolLimit: 3 } });
+  assert.equal(code, 0, words);
+  assert.doesNotMatch(words, /blocks leave transactions of the set-up out/);
+});
