@@ -469,7 +469,7 @@ class Overdue {
     Object.assign(known, { losses, block: head });
     // The first time, an endpoint that lags may not have known it yet.
     if (losses < 2) return;
-    this.why = `the node took it ${losses} times and did not have it later: its pool may be full: ${POOL_REMEDY}`;
+    this.why = `the node took it ${losses} times and did not have it later: its pool may be full; ${POOL_REMEDY}`;
     if (!this.#hasSaidLost)
       this.#sender.notice?.(
         'the node took transactions of the set-up and does not have them: its pool may be full; they are sent again',

@@ -27,7 +27,7 @@ const pools = [
     { poolLimit: 0 },
     /^the pool of the node is full, and it refuses a transaction of wallet 0 .*globalslots/m,
   ],
-  ['forgets', { silentPoolLimit: 0 }, /in no block after 60 s .*: the node took it \d+ times and .* globalslots/m],
+  ['forgets', { silentPoolLimit: 0 }, /in no block after 60 s .*: the node took it \d+ times and .*globalslots/m],
 ];
 for (const [what, chain, words] of pools)
   it(`a set-up names a pool that is full and ${what} its transactions`, async () => {
