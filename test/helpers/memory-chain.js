@@ -17,6 +17,7 @@ import { readArtifact } from '../../src/workloads/contract-state.js';
  * @property {Clock} clock
  * @property {number} [blockMs]
  * @property {number} [gasLimit] of a block
+ * @property {readonly [fromMs: number, toMs: number]} [halt] it makes no block meanwhile
  * @property {boolean} [packsByLimit] the gas limits of the transactions of a block are at most that of the block
  * @property {bigint} [l1FeeWei] that each transaction pays beside its gas
  * @property {boolean} [hasDeposits] each block begins with a transaction of others
@@ -97,6 +98,7 @@ export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000
   const { baseFeeAfter = () => BASE_FEE_WEI, floorAfter = () => 0n, takenAfter = () => 0n, tipWei = 1n } = options;
   const { silentPoolLimit = Infinity, senderLimit = Infinity, reverts = () => false } = options;
   const { deniesForgotten = false } = options;
+  const [haltFromMs, haltToMs] = options.halt ?? [Infinity, Infinity];
   /** Hashes of transactions that it denies. @type {Set<string>} */
   const denied = new Set();
   /** The chain after each change, the last one last; arrays are by number and never change. @type {Array<{atUs: number, blocks: any[], states: State[]}>} */
@@ -424,7 +426,8 @@ export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000
   history.splice(0, history.length - 1);
   let cancel = () => {};
   const next = () => {
-    if (!isHalted) mine();
+    const nowMs = clock.nowUs() / 1000;
+    if (!isHalted && !(nowMs >= haltFromMs && nowMs < haltToMs)) mine();
     cancel = clock.after(next, blockMs);
   };
   cancel = clock.after(next, blockMs);

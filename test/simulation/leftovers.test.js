@@ -15,32 +15,54 @@ const leavesOut = (count) => (blocks) => (blocks < count ? 9n : 0n);
 const EMPTY = { tipWei: 10n, takenAfter: leavesOut(60) };
 /** A deposit of 50,000 gas in each block. */
 const BUSY = { tipWei: 10n, takenAfter: leavesOut(20), hasDeposits: true };
+/** Whose transactions may have had their turn before. @param {number} count of blocks */
+const othersFor = (count) => ({ tipWei: 10n, takenAfter: leavesOut(count), hasDeposits: true });
 const RISEN = { tipWei: 10n, baseFeeAfter: () => 500n };
 
-/** The chain, the gas limit of what was left, whether the node shows its pool, and whether it is replaced. @type {Array<[string, Omit<MemoryChainOptions, 'clock'>, bigint, boolean, boolean]>} */
+/**
+ * The chain, the gas limit of what was left, how the node shows it, whether it is replaced, and whether another program goes on.
+ * @type {Array<[string, Omit<MemoryChainOptions, 'clock'>, bigint, object | null, boolean, boolean?]>}
+ */
 const rows = [
-  ['that empty blocks leave out is replaced', EMPTY, 21_000n, false, true],
-  ['that empty blocks leave out is replaced, shown by the node', EMPTY, 21_000n, true, true],
-  ['below the base fee is replaced, shown by the node', { ...RISEN, gasLimit: 60_000 }, 59_000n, true, true],
-  ['is not replaced while blocks are full of others', { ...BUSY, gasLimit: 70_000 }, 21_000n, false, false],
-  ['is not replaced while blocks have no room for it', { ...BUSY, gasLimit: 200_000 }, 190_000n, true, false],
+  ['that empty blocks leave out is replaced', EMPTY, 21_000n, null, true],
+  ['that empty blocks leave out is replaced, shown by the node', EMPTY, 21_000n, {}, true],
+  ['below the base fee is replaced, shown by the node', { ...RISEN, gasLimit: 60_000 }, 59_000n, {}, true],
+  ['is not replaced while blocks are full of others', { ...BUSY, gasLimit: 70_000 }, 21_000n, null, false],
+  ['is not replaced while blocks have no room for it', { ...BUSY, gasLimit: 200_000 }, 190_000n, {}, false],
+  ['is not replaced while it may be the turn of others', othersFor(25), 21_000n, {}, false],
+  ['is replaced when blocks with others have left it out for long', othersFor(60), 21_000n, {}, true],
+  ['with blobs is not replaced', { ...EMPTY, takenAfter: leavesOut(20) }, 21_000n, { maxFeePerBlobGas: '0x1' }, false],
+  [
+    'is not replaced while another program goes on',
+    { ...EMPTY, takenAfter: leavesOut(20) },
+    21_000n,
+    null,
+    false,
+    true,
+  ],
 ];
-for (const [name, chain, gasLimit, isShown, isReplaced] of rows)
+for (const [name, chain, gasLimit, members, isReplaced, goesOn = false] of rows)
   it(`a transaction of an earlier run ${name}`, async () => {
     let hash = '';
+    /** @param {number} nonce */
+    const signed = (nonce) => {
+      const fees = { maxFeePerGas: 100n, maxPriorityFeePerGas: 1n };
+      const left = { chainId: 31_337, nonce, to: ADDRESS, value: 0n, gasLimit, type: 2, ...fees };
+      return new Wallet(KEY).signTransaction(left);
+    };
     const { code, words, run } = await simulatedRun(
       '--workload transfer -t 2 -d 4s',
       {
-        before: async ({ method }, { node }) => {
+        before: async ({ method }, { node, nowMs, count }) => {
           if (hash === '') {
-            const fees = { maxFeePerGas: 100n, maxPriorityFeePerGas: 1n };
-            const left = { chainId: 31_337, nonce: 0, to: ADDRESS, value: 0n, gasLimit, type: 2, ...fees };
             hash = 'sent';
-            hash = (await node('eth_sendRawTransaction', [await new Wallet(KEY).signTransaction(left)])).result;
+            hash = (await node('eth_sendRawTransaction', [await signed(0)])).result;
           }
-          if (method !== 'txpool_contentFrom' || !isShown) return undefined;
+          if (goesOn && nowMs() > 1500 && count('another') === 1)
+            await node('eth_sendRawTransaction', [await signed(1)]);
+          if (method !== 'txpool_contentFrom' || members === null) return undefined;
           const { result: shown } = await node('eth_getTransactionByHash', [hash]);
-          const pending = shown === null || shown.blockNumber !== undefined ? {} : { 0: shown };
+          const pending = shown === null || shown.blockNumber !== undefined ? {} : { 0: { ...shown, ...members } };
           return { result: { pending, queued: {} } };
         },
       },
