@@ -143,7 +143,7 @@ class Audit {
     await inParts(this.#undecided(), async (one) => {
       const { operation, sample } = one;
       const decision = await transactionStatusOf(this.#rpc, operation, 'audit', startBlock);
-      one.isShown = decision.isShown === true;
+      one.shownHash = decision.shownHash;
       if (decision.status === 'pending') return;
       if (one.isOrphan && decision.status === 'never_sent' && !one.isResubmitted && operation.raw !== null) {
         one.isResubmitted = true;
@@ -256,8 +256,8 @@ class Audit {
   /** @param {Reading} reading @param {Mismatch[]} mismatches @param {Check[]} checks @returns {AuditReport} */
   #describe(reading, mismatches, checks) {
     const [accounts, ledger] = [this.#accounts, this.#ledger];
-    for (const { operation, sample, isShown = false } of [...ledger.unresolved.values()])
-      ledger.settle(operation, sample, { status: 'pending', foreign: null, isShown });
+    for (const { operation, sample, shownHash } of [...ledger.unresolved.values()])
+      ledger.settle(operation, sample, { status: 'pending', foreign: null, shownHash });
     const grown = reading.effects.map(({ start, now }) => now - start);
     const effectsOnChain = grown.reduce((sum, effects) => sum + effects, 0n);
     const atLeast = grown.reduce((sum, effects, i) => {

@@ -18,7 +18,7 @@ import { groupByAccount } from './nonces.js';
  * @property {boolean} [isOrphan] it was executed in a block that was removed by a reorg
  * @property {number} [lostBlock]
  * @property {boolean} [isResubmitted] the audit has resubmitted it
- * @property {boolean} [isShown] the node has shown it to the audit as pending
+ * @property {string | null} [shownHash] what the node has shown to the audit as pending
  *
  * @typedef {object} LedgerState a ledger for another thread, with positions in its part of the wallets
  * @property {Array<Pick<Account, 'executed'> & LedgerCounts & {nonce: number, slots: SlotState[]}>}
@@ -107,7 +107,7 @@ export class Ledger {
    * @param {UnresolvedOperation['sample']} sample
    * @param {Decision} decision
    */
-  settle(operation, sample, { status, foreign, blockNumber, isShown = true }) {
+  settle(operation, sample, { status, foreign, blockNumber, shownHash = null }) {
     const { account, nonce, startedAtUs, hashes, raw } = operation;
     const { wallet } = account;
     const counts = this.counts[account.position];
@@ -122,7 +122,8 @@ export class Ledger {
     const isBack = isOrphan && status === 'included';
     if (!isBack) this.statusCounts[status] = (this.statusCounts[status] ?? 0) + 1;
     if (isBack) this.#forget(sample.hash);
-    else this.#keep({ ...pick(sample), nonce, fate: isShown ? status : 'unknown' });
+    else if (shownHash !== null) this.#keep({ ...pick(sample), nonce, hash: shownHash, fate: status });
+    else this.#keep({ ...pick(sample), nonce, fate: status === 'pending' ? 'unknown' : status });
     if (isOrphan) {
       // It counts as verified unless it stays removed.
       if (isAgain) counts.reorgedOut -= 1;

@@ -13,7 +13,7 @@ import { findMinedTransaction } from '../chain/send.js';
  * @typedef {object} Decision
  * @property {TransactionStatus} status
  * @property {{hash: string, blockNumber: number} | null} foreign mined with the nonce
- * @property {boolean} [isShown] pending: the node has shown it
+ * @property {string | null} [shownHash] pending: the one of its transactions that the node has shown
  * @property {number} [blockNumber] of the inclusion
  * @property {ChainReceipt} [receipt]
  */
@@ -42,7 +42,7 @@ export async function transactionStatusOf(rpc, operation, purpose, startBlock) {
   }
   for (const hash of operation.hashes) {
     if ((await nullIfAbsent(gather(rpc, transactionOf(hash), purpose))) !== null)
-      return { ...decided('pending'), isShown: true };
+      return { ...decided('pending'), shownHash: hash };
   }
   const [pending] = await pendingNonces(rpc, [address], purpose);
   return decided(pending > operation.nonce ? 'pending' : 'never_sent');

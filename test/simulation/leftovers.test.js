@@ -69,6 +69,6 @@ for (const [name, chain, gasLimit, members, isReplaced, goesOn = false] of rows)
       { chain },
     );
     assert.equal(code, 0, words);
-    assert.equal(/3 blocks have skipped 1 transaction of wallets 0 in the node's pool/.test(words), isReplaced, words);
+    assert.equal(/blocks have skipped/.test(words), isReplaced, words);
     assert.equal(run.audit.result, 'exact');
   });
