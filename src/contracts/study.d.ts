@@ -336,4 +336,6 @@ export type Trial = {
   /** operations in flight that its wallets allowed, and operations that it dropped */
   inFlight?: number;
   dropped?: number;
+  /** for how long the endpoint did not answer */
+  awayMs?: number;
 };

@@ -25,6 +25,7 @@ import { html, scrollBox } from './html.js';
  * @property {Array<number | null>} [low] of intervals around the values
  * @property {Array<number | null>} [high]
  * @property {string[]} [names] labels of the points of a path
+ * @property {boolean} [isHollow] its points are outlines, which hide none below them
  * @property {boolean[]} [crossed] points with a cross, which the summary explains
  *
  * @typedef {object} Heat counts in buckets, a column per x

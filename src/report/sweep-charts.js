@@ -265,14 +265,15 @@ export function findCharts(find, cells) {
   const runs = trials.map((trial) => ({ ...trial, metrics: metricsOf(trial.file, cells) }));
   const sides = [
     { word: 'held', color: HELD, of: runs.filter(({ holds }) => holds) },
-    { word: 'failed', color: FAILED, of: runs.filter(({ holds }) => !holds) },
+    // A run that held is seen through one that failed at the same place.
+    { word: 'failed', color: FAILED, isHollow: true, of: runs.filter(({ holds }) => !holds) },
   ];
   // A legend has no entry without a mark.
   const isDrawn = (/** @type {Series} */ { values: all }) => all.some((value) => value !== null);
   const seriesOfMetric = (/** @type {string} */ metric, label = '') =>
     sides
-      .map(({ word, color, of }) => ({
-        ...{ label: `${label}${word}`, color, x: of.map(({ value }) => value) },
+      .map(({ word, color, isHollow, of }) => ({
+        ...{ label: `${label}${word}`, color, isHollow, x: of.map(({ value }) => value) },
         values: of.map(({ metrics }) => rounded(metrics(metric))),
       }))
       .filter(isDrawn);

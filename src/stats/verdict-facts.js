@@ -243,6 +243,12 @@ export function outagesOf(run) {
   });
 }
 
+/** For how long the endpoint did not answer. @param {RunFile} run */
+export function awayMsOf(run) {
+  const endMs = run.intervals.at(-1)?.endMs ?? 0;
+  return Math.round(outagesOf(run).reduce((sum, { fromMs, toMs = endMs }) => sum + Math.max(0, toMs - fromMs), 0));
+}
+
 /** The window since the load began. @param {Pick<RunFile, 'intervals' | 'window'>} run */
 function loadOf({ intervals, window }) {
   const load = intervals.filter(({ phase }) => phase === 'load');

@@ -3,7 +3,7 @@ import { blockIntervalMs } from './blocks.js';
 import { STAGES } from './figures.js';
 import { isPlain } from './sample.js';
 import { byCode, count as whole, counted, digits, milliseconds, partOf, percent, seconds, tenths } from '../text.js';
-import { PAUSED, RELEVANT, endedIn, factsOf, heldBack, outagesOf, sumUs } from './verdict-facts.js';
+import { PAUSED, RELEVANT, awayMsOf, endedIn, factsOf, heldBack, outagesOf, sumUs } from './verdict-facts.js';
 
 /**
  * @import { RunFile, Verdict, VerdictName } from '../contracts/run-file.d.ts'
@@ -587,8 +587,7 @@ function outageText(run) {
   const isDuring = (/** @type {RunFile['intervals'][number]} */ { startMs, endMs }) =>
     outages.some(({ fromMs, toMs = last }) => startMs < toMs && endMs > fromMs);
   const dropped = intervals.filter(isDuring).reduce((sum, { counts }) => sum + counts.dropped, 0);
-  const awayMs = outages.reduce((sum, { fromMs, toMs = last }) => sum + Math.max(0, toMs - fromMs), 0);
-  return `the endpoint did not answer for ${seconds(awayMs)}${dropped > 0 ? `, with ${whole(dropped)} of those dropped` : ''}`;
+  return `the endpoint did not answer for ${seconds(awayMsOf(run))}${dropped > 0 ? `, with ${whole(dropped)} of those dropped` : ''}`;
 }
 
 /** @param {RunFile} run */

@@ -1,5 +1,6 @@
 import { isLoopback } from '../chain/networks.js';
-import { count, counted, threeDigits } from '../text.js';
+import { awayMsOf } from '../stats/verdict-facts.js';
+import { count, counted, threeDigits, timeText } from '../text.js';
 import { failedOf, heldOf, highestHeld, oursOf, repeatedBounds, votesOn } from './evidence.js';
 import { CONFIDENCE } from './threshold-estimate.js';
 
@@ -20,6 +21,7 @@ import { CONFIDENCE } from './threshold-estimate.js';
  * @typedef {object} Limit
  * @property {string} words
  * @property {string} [advice] only of limits on our side: the node may do more
+ * @property {string} [verdict] of the run, whose evidence then is that of the limit
  * @property {(failure: Failure) => boolean} is
  */
 
@@ -31,6 +33,10 @@ const FULL = 0.5;
 const REFUSED = 0.25;
 export const SENDER_LIMIT = "the node's limit of transactions of one sender was the limit";
 
+const DOWN = 'the endpoint was down';
+/** A shorter outage is no reason why a run fails. */
+const AWAY_MS = 500;
+
 /** An interval whose ends differ by a larger factor is no answer. */
 const WIDEST = 1.5;
 /** By this share the limit may be lower than a rate that held in two runs: with less, intervals missed it too often in simulations. */
@@ -38,11 +44,13 @@ const SPREAD = 0.03;
 
 /** @param {string} name @param {string} words @param {string} [advice] @returns {Limit} */
 function ofVerdict(name, words, advice) {
-  return { words, advice, is: ({ run }) => run.verdict?.name === name };
+  return { words, advice, verdict: name, is: ({ run }) => run.verdict?.name === name };
 }
 
 /** In order: the first that holds. @type {readonly Limit[]} */
 const LIMITS = Object.freeze([
+  // The run was made again, and the endpoint was down again.
+  { words: DOWN, is: ({ run }) => wasDown({ awayMs: awayMsOf(run) }) },
   {
     words: 'blocks are full',
     is: ({ run: { blocks } }) => blocks.count > 0 && (blocks.full ?? 0) >= FULL * blocks.count,
@@ -67,7 +75,7 @@ const LIMITS = Object.freeze([
   ofVerdict('generator-bound', 'the generator was the limit', 'give --workers, or use a faster machine'),
   ofVerdict('port-bound', 'the local ports were the limit', 'use fewer connections (--connections)'),
   ofVerdict('funds', 'the funds of the wallets were the limit', 'give a higher --fund-amount'),
-  ofVerdict('endpoint-down', 'the endpoint was down'),
+  ofVerdict('endpoint-down', DOWN),
   ofVerdict('endpoint-limited', 'the endpoint limits requests'),
   ofVerdict('node-bound', 'the node fell behind'),
   // With enough in flight for this rate, operations are dropped because latency has risen.
@@ -76,6 +84,16 @@ const LIMITS = Object.freeze([
     is: ({ run, isShort }) => isShort === false && run.verdict?.name === 'concurrency-bound',
   },
 ]);
+
+/** @param {Pick<Trial, 'awayMs'>} trial */
+export function wasDown({ awayMs = 0 }) {
+  return awayMs >= AWAY_MS;
+}
+
+/** @param {number} awayMs */
+export function awayText(awayMs) {
+  return `the endpoint did not answer for ${timeText(awayMs / 1000)}`;
+}
 
 /** Whether the node shares this machine with the generator. @param {RunFile} run */
 function isLocal({ environment: { embeddedChain, endpoint } }) {
@@ -190,8 +208,9 @@ function headline({ searched, trials, end, scale }, figures, isDone) {
   if (trials.length === 0) return 'not known yet: no run was made';
   if (figures !== null) {
     const [low, high] = [figures.low, figures.high].map((value) => valueText(searched, value));
-    const { limit = null, failed: [why] = [] } = nearestOf(trials, figures.estimate).failed ?? {};
-    const words = limit !== null ? ` Limit: ${limit.words}.` : why ? ` Above it ${why.replace(PARTS, '')}.` : '';
+    const { limit = null, failed: [why] = [], value = 0 } = nearestOf(trials, figures.estimate).failed ?? {};
+    const fails = why ? ` ${text(value)} fails: ${why.replace(PARTS, '')}.` : '';
+    const words = limit ? ` Limit: ${limit.words}.` : fails;
     const interval = `(${Math.round(100 * CONFIDENCE)} % interval ${low} to ${high})`;
     return `${so}${capital(`${heldText(trials, text, figures.estimate)} ${interval}`, so)}.${words}`;
   }
@@ -263,6 +282,10 @@ function reasonsOf({ searched, trials, conditions, end, stopped }, figures, { li
         (trial) =>
           `a run below one that held failed, at ${at(trial)}: ${failureText(trial)}; ${votesText(trials, trial)}`,
       ),
+    ...trials
+      .filter(wasDown)
+      .slice(0, LISTED)
+      .map((trial) => `${awayText(trial.awayMs ?? 0)} in a run at ${at(trial)}${trial.again ? ', which does not count' : ''}`),
     ...(end === 'noise' || end === 'trials'
       ? ['some runs near the answer hold and some fail: more runs will not narrow the interval']
       : []),
@@ -282,12 +305,10 @@ function votesText(trials, { value }) {
 /** A run that almost held its rate is rate-bound, and behind a slow node any number of wallets is too small. @type {readonly string[]} */
 const UNCLEAR = Object.freeze(['rate-bound', 'concurrency-bound', 'unknown']);
 
-/** @param {Trial} trial that failed */
+/** One limit: the verdict of the run may name another one. @param {Trial} trial that failed */
 function failureText({ failed, limit, verdict = null }) {
-  const isClear = verdict !== null && !UNCLEAR.includes(verdict.name);
-  return [
-    failed.join('; '),
-    ...(limit ? [limit.words] : []),
-    ...(isClear ? [`${verdict.name}: ${verdict.evidence}`] : []),
-  ].join('; ');
+  const words = limit?.words ?? (verdict !== null && !UNCLEAR.includes(verdict.name) ? verdict.name : null);
+  const isOfVerdict = !limit || LIMITS.some((one) => one.words === limit.words && one.verdict === verdict?.name);
+  const cause = isOfVerdict && verdict !== null ? `${words}: ${verdict.evidence}` : words;
+  return [failed.join('; '), ...(words === null ? [] : [cause])].join('; ');
 }

@@ -3,12 +3,12 @@ import { EXIT, UsageError, displayName } from '../errors.js';
 import { measuredText } from '../outputs/run-tables.js';
 import { resultText } from '../outputs/table.js';
 import { checkThresholds, parseThreshold } from '../stats/thresholds.js';
-import { waitedShareOf } from '../stats/verdict-facts.js';
+import { awayMsOf, waitedShareOf } from '../stats/verdict-facts.js';
 import { counted, percent, timeText } from '../text.js';
 import { Capacity, SEARCH_TIME, neededInFlight } from './capacity.js';
 import { heldOf, isEvidence, nextRate } from './evidence.js';
 import { failure } from './experiment.js';
-import { SENDER_LIMIT, answerOf, limitOf, valueText } from './find-answer.js';
+import { SENDER_LIMIT, answerOf, awayText, limitOf, valueText, wasDown } from './find-answer.js';
 import { argsOf, cellName, fileOf, planCells } from './plan.js';
 import { environmentOf } from './run-files.js';
 import { median } from './statistics.js';
@@ -68,8 +68,8 @@ function heldParts({ rates: { askedPerSecond, achievedPerSecond } }, heldPercent
   if (!askedPerSecond || achievedPerSecond === null) return '';
   const share = achievedPerSecond / askedPerSecond;
   const growth = 1 - heldPercent / (100 * share);
-  const grown = growth > 0.0005 ? `, ${percent(growth)} less because the latency grew` : '';
-  return ` (${percent(share)} achieved${grown})`;
+  const grown = growth > 0.0005 ? `, less ${percent(growth)} because the latency grew` : '';
+  return ` (${percent(share)} of the rate achieved${grown})`;
 }
 
 /** At this share of a value or less, the load of a run is clearly lower. */
@@ -361,12 +361,14 @@ class Search {
     const isShort = this.#isShort(run, value);
     const othersShare = (isKept ? this.#earlier.get(file) : made.othersShare) ?? null;
     const limit = judged.holds ? null : limitOf({ run, isShort, othersShare, isRate: name === 'rate' });
-    const again = this.#reasonToRepeat(run, value, { isShort, limit, holds: judged.holds });
+    const again =
+      this.#outage(run, value, judged.holds) ??
+      this.#reasonToRepeat(run, value, { isShort, limit, holds: judged.holds });
     if (judged.holds && this.#fewest(value) < inFlightOf(run)) this.#reserve = TWICE;
     /** @type {Trial} */
     const trial = {
       ...{ value, ...judged, file, startedAt: run.startedAt, verdict: run.verdict, othersShare, limit, again },
-      ...{ inFlight: inFlightOf(run), dropped: run.window.counts.dropped },
+      ...{ inFlight: inFlightOf(run), dropped: run.window.counts.dropped, awayMs: awayMsOf(run) },
     };
     trials.push(trial);
     addRun(this.#cellOf(value), made, file);
@@ -390,6 +392,18 @@ class Search {
     const isLower = before !== null && value <= LOWER * before.value;
     const isNone = heldOf(this.#find.trials).length === 0;
     return isNone && isLower && isOutOfReach(this.#study.config, { value, run }, before) ? 'latency' : null;
+  }
+
+  /**
+   * A node that is down proves nothing of the rate, unless it is down in the next run of this rate as well.
+   * @param {RunFile} run
+   * @param {number} value
+   * @param {boolean} holds
+   * @returns {string | null} why the run is made again and does not count
+   */
+  #outage(run, value, holds) {
+    const isFirst = !this.#find.trials.some((trial) => trial.value === value && wasDown(trial));
+    return !holds && isFirst && wasDown({ awayMs: awayMsOf(run) }) ? `as ${awayText(awayMsOf(run))}` : null;
   }
 
   /**
@@ -493,7 +507,7 @@ class Search {
   /** @param {SweepFile['end']} end */
   report(end) {
     const { parts, folder, file } = this.#study;
-    if (end === 'failed') return;
+    if (end === 'failed' && this.#find.trials.length === 0) return;
     parts.say(resultText(sweepResult(file)));
     if (end === 'interrupted') parts.say('interrupted: run the same command again to resume');
     parts.say(`sweep.json and the run files are in ${displayName(folder)}`);

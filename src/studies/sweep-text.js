@@ -20,6 +20,8 @@ const MARK = '*';
 
 /** Of a search for a rate: what it achieved of its rate decides, so it comes first. */
 const RATE_METRICS = ['achieved', 'held'];
+const HELD_WORDS =
+  'rate held: the share of the rate that was achieved, less the growth of the latency during the run, which shows operations that pile up';
 const ROW_METRICS = ['tps', 'avg', 'p50', 'p99', 'max', 'cpu', 'failed'];
 export const GRID_METRICS = Object.freeze(['tps', 'avg', 'p99']);
 
@@ -42,7 +44,8 @@ function cellTables({ axes: swept, find, cells }) {
   const shown = find === null ? cells : cells.flatMap(runsAsCells);
   const rows = shown.map((cell) => columns.map(({ text }) => text(cell)));
   const heads = columns.map(({ head }) => head);
-  return [tableOf('cells', find === null ? 'All cells' : 'All runs', heads, rows)];
+  const notes = find?.name === 'rate' ? [HELD_WORDS] : [];
+  return [tableOf('cells', find === null ? 'All cells' : 'All runs', heads, rows, notes)];
 }
 
 /** @param {SweepCell} cell @returns {SweepCell[]} */

@@ -149,11 +149,11 @@ export class Plot {
     const none = { paths: () => null, points: { show: false } };
     if (kind === 'heat') return [{ ...none, label: 'latency', value: shown((column) => this.#heatWords(column)) }];
     const isLine = (/** @type {Series} */ { dash }) => kind !== 'points' || dash !== undefined;
-    const all = series.map(({ label, color: number, dash = [] }, s) => ({
+    const all = series.map(({ label, color: number, dash = [], isHollow }, s) => ({
       label: labelOf(label, `var(--c${number})`, [
         ...(isLine(series[s]) ? [`<line x1="0" y1="5" x2="26" y2="5" stroke-dasharray="${dash.join(' ')}"/>`] : []),
         ...(!isLine(series[s]) || kind === 'path'
-          ? [`<path d="${SHAPES[s % SHAPES.length]}" fill="currentcolor"/>`]
+          ? [`<path d="${SHAPES[s % SHAPES.length]}" ${isHollow ? 'fill="none" stroke' : 'fill'}="currentcolor"/>`]
           : []),
       ]),
       value: shown((column) => this.text(s, column)),

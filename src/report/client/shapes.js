@@ -122,7 +122,7 @@ export function drawOver(u, chart) {
     if (chart.kind === 'path') strokeLine(ctx, ...points.map(({ x, y }) => [x, y]));
     ctx.setLineDash([]);
     drawIntervals(u, chart, series);
-    if (chart.kind === 'path' || (chart.kind === 'points' && series.dash === undefined)) drawShapes(ctx, points, i);
+    if (chart.kind === 'path' || (chart.kind === 'points' && series.dash === undefined)) drawShapes(ctx, points, i, series);
     drawCrosses(ctx, points);
   }
   drawNames(u, all.flat());
@@ -148,15 +148,17 @@ export const SHAPES = [
   'M13 0 L18 5 L13 10 L8 5 Z',
 ];
 
-/** @param {CanvasRenderingContext2D} ctx @param {Point[]} points @param {number} shape */
-function drawShapes(ctx, points, shape) {
+/** @param {CanvasRenderingContext2D} ctx @param {Point[]} points @param {number} shape @param {Series} series */
+function drawShapes(ctx, points, shape, { isHollow }) {
   const path = new Path2D(SHAPES[shape % SHAPES.length]);
   for (const { x, y } of points) {
     ctx.save();
     ctx.translate(x, y);
     ctx.scale(devicePixelRatio, devicePixelRatio);
     ctx.translate(-13, -5);
-    ctx.fill(path);
+    ctx.lineWidth = 1.75;
+    if (isHollow) ctx.stroke(path);
+    else ctx.fill(path);
     ctx.restore();
   }
 }

@@ -63,7 +63,7 @@ describe('stress find', () => {
     assert.match(lines, /^ +- nearest run that held, at 2,0\d0\/s$/m);
     assert.match(
       lines,
-      /^ +- nearest run that failed, at 2,\d\d0\/s: held 9\d(\.\d+)? % is not >= 98% \(100 % achieved, \d\.\d+ % less because the latency grew\); .*; node-bound: \d+ per/m,
+      /^ +- nearest run that failed, at 2,\d\d0\/s: held 9\d(\.\d+)? % is not >= 98% \(100 % of the rate achieved, less \d\.\d+ % because the latency grew\); the node fell behind: \d+ per/m,
     );
     assert.match(lines, /^Search: complete, \d+ runs; /m);
   });

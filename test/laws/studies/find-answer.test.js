@@ -32,7 +32,7 @@ describe('answerOf()', () => {
     const { words, reasons, low, high, held } = answerOf({ ...tried, stopped: 'time' });
     assert.equal(
       words,
-      'Not done: holds 410 op/s; estimated highest 443 op/s (95 % interval 294 to 601). Above it held 93.1 % is not >= 98%.',
+      'Not done: holds 410 op/s; estimated highest 443 op/s (95 % interval 294 to 601). 494 op/s fails: held 93.1 % is not >= 98%.',
     );
     assert.deepEqual(reasons, [
       'not done: the ends of the interval differ by more than a factor of 1.5; give a longer --time-limit',
@@ -53,6 +53,23 @@ describe('answerOf()', () => {
   it('names the limit of the nearest failed run', () => {
     const trials = [trial(410), failed(494, { words: 'blocks are full', isOurs: false }), failed(616)];
     assert.match(answerOf({ ...tried, trials }).words, /\. Limit: blocks are full\.$/);
+  });
+
+  it('names one limit of a run, with the evidence of the verdict that says the same', () => {
+    const limited = (/** @type {string} */ words, /** @type {string} */ name) =>
+      answerOf({
+        ...tried,
+        trials: [
+          trial(410),
+          { ...failed(494, { words, isOurs: false }), verdict: { name, evidence: 'what was seen' } },
+          failed(616),
+        ],
+      }).reasons;
+    const start = 'nearest run that failed, at 494/s: held 93.1 % is not >= 98%;';
+    assert.ok(limited('blocks are full', 'generator-bound')?.includes(`${start} blocks are full`));
+    assert.ok(
+      limited('the node fell behind', 'node-bound')?.includes(`${start} the node fell behind: what was seen`),
+    );
   });
 
   it('a run that met a limit on our side is no evidence: without another that failed there is no answer', () => {
@@ -126,15 +143,15 @@ describe('answerOf()', () => {
     [{ trials: [] }, 'not known yet: no run was made'],
     [
       { figures, trials: [trial(1210), failed(1301)] },
-      'Holds 1,210 op/s; estimated highest 1,230 op/s (95 % interval 1,190 to 1,300). Above it held 93.1 % is not >= 98%.',
+      'Holds 1,210 op/s; estimated highest 1,230 op/s (95 % interval 1,190 to 1,300). 1,300 op/s fails: held 93.1 % is not >= 98%.',
     ],
     [
       { figures, trials: [failed(1210), trial(1210), failed(1301)] },
-      'No rate surely holds; estimated highest 1,230 op/s (95 % interval 1,190 to 1,300). Above it held 93.1 % is not >= 98%.',
+      'No rate surely holds; estimated highest 1,230 op/s (95 % interval 1,190 to 1,300). 1,300 op/s fails: held 93.1 % is not >= 98%.',
     ],
     [
       { figures, searched: threads, heldShare: 1, trials: around },
-      'Holds 1,234 threads (95 % interval 1,234 to 1,301). Above it held 93.1 % is not >= 98%.',
+      'Holds 1,234 threads (95 % interval 1,234 to 1,301). 1,301 threads fails: held 93.1 % is not >= 98%.',
     ],
   ];
   for (const [given, words] of table)
