@@ -27,6 +27,8 @@ export interface TransactionWorkload {
   valueWei?: bigint;
   /** It cannot be a member of a mix, because its operations depend on all nonces of the wallet. */
   isAlone?: boolean;
+  /** Its calls may have data and go to addresses without code, which otherwise is refused before the load. */
+  mayLackCode?: boolean;
   /** The subject of the audit's summary: `200 counters grew by 1,000`. */
   subject?: string;
   /** Number of wallets for which prepare() would send a transaction; all of them unless given. */

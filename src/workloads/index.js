@@ -115,6 +115,7 @@ function completed(workload, host) {
       const { signal } = preparation.sender;
       await beforeLoad(file, 'prepare()', () => unlessAborted(signal, workload.prepare?.(preparation)));
       await beforeLoad(file, 'the first reading of the audit', () => host.finish());
+      await beforeLoad(file, 'next()', () => host.refuseWithoutCode(workload, preparation));
       await beforeLoad(file, 'next()', () => host.measureFirst(workload, preparation.wallets));
     },
     next: (position, nonce) => host.filled(workload.next(position, nonce)),

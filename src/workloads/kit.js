@@ -8,7 +8,7 @@ import { createCurve } from '../chain/keys.js';
 import { PAYMENT_GAS } from '../chain/funding.js';
 import { isBusy } from '../chain/refusals.js';
 import { readAtBlock } from '../chain/retries.js';
-import { ask, askAll, countOf, gasOf, gatherThen, headerAt, resultOf, toBigInt, toHex } from '../chain/answers.js';
+import { ask, askAll, codeOf, countOf, gasOf, gatherThen, headerAt, nullIfRefused, resultOf, toBigInt, toHex } from '../chain/answers.js';
 import { revertReason, sendAll } from '../chain/send.js';
 import { signAuthorization } from '../chain/transaction.js';
 import { CheckError, RpcError, UnavailableError, WorkloadError, displayName, oneLine } from '../errors.js';
@@ -156,6 +156,32 @@ export class WorkloadHost {
     const { address, nonce } = wallets[position];
     const call = workload.next(position, nonce);
     if (call.gasLimit === undefined) this.#gasLimit = await this.measure({ ...call, from: address });
+  }
+
+  /**
+   * A call to an address without code succeeds and does nothing, so that it would be verified.
+   * @param {TransactionWorkload} workload
+   * @param {Pick<Preparation, 'wallets' | 'sender'>} preparation
+   */
+  async refuseWithoutCode(workload, { wallets, sender: { clock, signal } }) {
+    if (workload.mayLackCode) return;
+    const first = wallets.map(({ nonce }, position) => workload.next(position, nonce));
+    const later = Array.from({ length: CALLS_CHECKED }, (_, i) => workload.next(0, wallets[0].nonce + i));
+    const called = [...new Set([...first, ...later].filter(needsCode).map(({ to }) => String(to)))];
+    let lacking = called.slice(0, ADDRESSES_CHECKED);
+    for (let looks = LOOKS_FOR_CODE; lacking.length > 0; looks -= 1) {
+      const codes = await nullIfRefused(askAll(this.#rpc, lacking.map(codeOf), 'setup'));
+      lacking = lacking.filter((_, i) => codes?.[i] === '0x');
+      if (lacking.length === 0) return;
+      if (looks === 1 || signal.aborted) break;
+      // Another node behind the same URL may not have the block of the deployment yet.
+      await clock.sleep(CODE_PAUSE_MS, signal);
+    }
+    const [address] = lacking;
+    if (address !== undefined)
+      throw this.#error(
+        `next() sends data to ${address}, where this chain has no code: such a call does nothing and succeeds; check the address and the chain, or say mayLackCode: true in the workload`,
+      );
   }
 
   /** Fills in what a call leaves out. In the object itself, because the same object is encoded once. @param {Call} given */
@@ -340,6 +366,19 @@ export class WorkloadHost {
 function newTag(random) {
   const bytes = Array.from({ length: 4 }, () => 1 + Math.floor(255 * random()));
   return Buffer.from(bytes).toString('hex');
+}
+
+/** Calls of the first wallet whose addresses are checked; of the others that of its first call. */
+const CALLS_CHECKED = 16;
+const ADDRESSES_CHECKED = 1000;
+const LOOKS_FOR_CODE = 4;
+const CODE_PAUSE_MS = 1000;
+/** Below are precompiles, which have no code. */
+const FIRST_OF_CONTRACTS = 0x10000n;
+
+/** A payment may have no data; an authorization gives the address code. @param {Call} call */
+function needsCode({ to, data = '0x', authorizationList = [] }) {
+  return to !== null && data !== '0x' && authorizationList.length === 0 && BigInt(to) >= FIRST_OF_CONTRACTS;
 }
 
 /** @param {Call} call */

@@ -44,6 +44,8 @@ export default async function create({ createMember, kit, state, settings, ...op
   }
   return {
     kind: 'transaction',
+    // The calls of each member were looked at in its own prepare().
+    mayLackCode: true,
     gas: gasOf(parts),
     valueWei: parts.every(({ workload }) => workload.valueWei === 0n) ? 0n : undefined,
     check: async (wallets) => {

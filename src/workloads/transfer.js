@@ -49,6 +49,7 @@ export default function create(options) {
   };
   return {
     kind: 'transaction',
+    mayLackCode: true,
     subject: 'wallets made payments:',
     // Payments between the wallets cost them nothing together.
     valueWei: arePayers ? 0n : value,

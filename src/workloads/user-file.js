@@ -144,7 +144,7 @@ export function checkedWorkload(own, file, settings) {
   const assert = (holds, words) => {
     if (!holds) throw new WorkloadError(`${displayName(file)}: ${words}`);
   };
-  const { kind, gas, subject, valueWei, callsPerIteration } = own ?? {};
+  const { kind, gas, subject, valueWei, callsPerIteration, mayLackCode } = own ?? {};
   assert(
     Object.hasOwn(PARTS, kind),
     `create() must return a workload with kind 'transaction' or 'call'; its kind is ${describeValue(kind)}`,
@@ -156,7 +156,7 @@ export function checkedWorkload(own, file, settings) {
   );
   // By name, because the members of a class are not its own properties.
   /** @type {Record<string, any>} */
-  const workload = { kind, gas, subject, valueWei, callsPerIteration };
+  const workload = { kind, gas, subject, valueWei, callsPerIteration, mayLackCode };
   for (const [name, part] of Object.entries(PARTS[kind])) {
     if (own[name] === undefined) continue;
     assert(

@@ -27,7 +27,7 @@ const calls = (own) => created({ kind: 'call', next: () => ({ method: 'eth_chain
 /** @param {AbortSignal} [signal] @returns {any} */
 const preparation = (signal = new AbortController().signal) => ({
   wallets: [{ address: TO, nonce: 7 }],
-  sender: { signal },
+  sender: { signal, clock: { sleep: async () => {} } },
 });
 
 /** Fails as an error of the file, in one line. @param {() => unknown} action @param {RegExp} says */
@@ -218,6 +218,27 @@ describe('a workload of the user: before the load', () => {
     };
     const workload = await transactions({ next: () => ({ to: TO }) }, { eth_estimateGas });
     await refused(() => workload.prepare(preparation()), /next\(\) was refused by the node: .*execution reverted/);
+  });
+
+  it('a call with data to an address without code is refused, unless the workload says that it may', async () => {
+    const call = { to: TO, data: '0xd09de08a', gasLimit: 60_000n };
+    const prepared = async (/** @type {any} */ own, /** @type {Handlers} */ handlers = {}) =>
+      (await transactions(own, { eth_getCode: () => '0x', ...handlers })).prepare(preparation());
+    const later = (/** @type {number} */ _, /** @type {number} */ nonce) => (nonce === 9 ? call : { to: null });
+    for (const next of [() => call, later])
+      await refused(() => prepared({ next }), /next\(\) sends data to 0x1{40}, .* no code: .* mayLackCode: true/);
+    const precompile = { ...call, to: `0x${'0'.repeat(37)}100` };
+    const authorizationList = [{ chainId: 1n, address: TO, nonce: 1, yParity: 0, r: '0x1', s: '0x1' }];
+    for (const free of [{ to: TO, value: 1n, gasLimit: 21_000n }, precompile, { ...call, authorizationList }])
+      await prepared({ next: () => free });
+    await prepared({ next: () => call, mayLackCode: true });
+    // Behind one URL another node may be a block behind.
+    let looks = 0;
+    await prepared({ next: () => call }, { eth_getCode: () => (++looks < 3 ? '0x' : '0x6001') });
+    const eth_getCode = () => {
+      throw new RpcError('eth_getCode', -32601, 'method not found');
+    };
+    await prepared({ next: () => call }, { eth_getCode });
   });
 
   it('what was prepared must be handed over, as threads can be given it', async () => {
