@@ -3,11 +3,21 @@
  * @param {string} word @param {readonly string[]} names
  */
 export function similarNames(word, names) {
+  return byDistance(word, names).map(({ name }) => name);
+}
+
+/** Those that are equally similar, and more than all others. @param {string} word @param {readonly string[]} names */
+export function mostSimilar(word, names) {
+  const all = byDistance(word, names);
+  return all.filter(({ distance }) => distance === all[0].distance).map(({ name }) => name);
+}
+
+/** @param {string} word @param {readonly string[]} names */
+function byDistance(word, names) {
   return names
     .map((name) => ({ name, distance: word !== '' && name.startsWith(word) ? 1 : typos(word, name) }))
     .filter(({ name, distance }) => distance <= Math.max(2, name.length / 3))
-    .sort((a, b) => a.distance - b.distance)
-    .map(({ name }) => name);
+    .sort((a, b) => a.distance - b.distance);
 }
 
 /**

@@ -4,7 +4,7 @@ import { displayUrl } from '../chain/rpc.js';
 import { EXIT, InputError, UsageError, displayName, oneLine, errnoWords, withoutKeys } from '../errors.js';
 import { isWorkloadFile, modeForOthers } from '../files.js';
 import { instanceOf } from '../scale-out/scheduler.js';
-import { similarNames } from '../similar-names.js';
+import { mostSimilar, similarNames } from '../similar-names.js';
 import { quote, shellWord } from '../text.js';
 import { headersOf } from '../transport/headers.js';
 import { MAX_BODY_BYTES, MAX_CALL_BODY_BYTES } from '../transport/http.js';
@@ -440,6 +440,7 @@ const HINTS = Object.freeze([
   [/^(attack|loadtest|load|send)$/, 'the load is stress -t N -d TIME --rate N --rpc URL'],
   [/^prepare$/, 'use stress --workload logs --iterations N --logs FILE'],
   [/^init$/, 'wallets are topped up by stress fund, or in the run by --fund-from FILE'],
+  [/^(count|number|clients|(wallet|account|user)s?-count)$/, 'the number of wallets is -t N'],
   [/^c$/, 'the number of wallets is -t N, that of connections --connections N'],
   [/^(n|requests)$/, 'operations per wallet are --iterations N, and the length of the run is -d TIME'],
   [/^live$/, 'the live page is --dashboard PORT'],
@@ -463,13 +464,16 @@ const HINTS = Object.freeze([
   [/^(https?|wss?):\/\//, 'the endpoint is --rpc URL'],
 ]);
 
+/** Of equally similar names. */
+const SUGGESTIONS = 2;
+
 /** @param {string} word @param {readonly string[]} names that may be meant */
 function hintFor(word, names) {
   const [, words] = HINTS.find(([pattern]) => pattern.test(word)) ?? [];
   if (words !== undefined) return `: ${words}`;
-  const [best] = similarNames(word, names);
-  if (best === undefined) return '';
-  return `: did you mean ${Object.hasOwn(COMMANDS, best) ? best : dashed(best)}?`;
+  const best = mostSimilar(word, names).slice(0, SUGGESTIONS);
+  if (best.length === 0) return '';
+  return `: did you mean ${best.map((name) => (Object.hasOwn(COMMANDS, name) ? name : dashed(name))).join(' or ')}?`;
 }
 
 /** @param {string[]} positional @returns {{command: WorkCommand, files: readonly string[]}} */
@@ -477,7 +481,12 @@ function commandOf(positional) {
   const [word = 'run', ...rest] = positional.map(String);
   const command = COMMAND_NAMES.find((name) => name === word);
   if (command === undefined) {
-    const hint = Object.hasOwn(WORKLOADS, word) ? `: give --workload ${word}` : hintFor(word, COMMAND_NAMES);
+    const isOption = (optionNamed(word)?.commands ?? []).length > 0;
+    const hint = Object.hasOwn(WORKLOADS, word)
+      ? `: give --workload ${word}`
+      : isOption
+        ? `: did you mean ${dashed(word)}?`
+        : hintFor(word, COMMAND_NAMES);
     throw new UsageError(`unknown command ${quote(word)}${hint}; see stress --help`);
   }
   if (rest.length > 0 && COMMANDS[command].takes === undefined)

@@ -8,9 +8,11 @@ import {
   WorkloadError,
   displayName,
   oneLine,
+  withoutKeys,
 } from '../errors.js';
 import { onAbort } from '../clock.js';
 import { isWorkloadFile } from '../files.js';
+import { similarNames } from '../similar-names.js';
 
 /** Calls code of the user, and turns what it throws into errors that name the file. */
 
@@ -42,31 +44,39 @@ export function describeValue(value) {
 /** Errors of this program, such as a lost connection, stay as they are. @param {unknown} error @param {string | null} file null: of a built-in workload @param {string} what threw it @param {UserSettings} [settings] */
 export function locateError(error, file, what, settings) {
   if (error instanceof StressError || file === null) return error;
-  return new WorkloadError(`${displayName(file)}: ${what} threw: ${messageOf(error)}${settings?.lackingText ?? ''}`);
+  return new WorkloadError(`${displayName(file)}: ${what} threw: ${messageOf(error)}${settings?.hint ?? ''}`);
 }
 
-/** The values of --set, which remember the names that the workload has read and nobody has given. */
+/** The values of --set, which remember the names that the workload has read. */
 export class UserSettings {
   /** @type {Set<string>} */
-  #lacking = new Set();
+  #read = new Set();
+  #given;
 
   /** @param {readonly (readonly [string, string])[]} pairs */
   constructor(pairs) {
+    this.#given = new Set(pairs.map(([name]) => name));
     /** @type {Readonly<Record<string, string>>} */
     this.set = new Proxy(Object.freeze(Object.fromEntries(pairs)), {
       get: (values, name) => {
-        if (typeof name === 'string' && !Object.hasOwn(values, name)) this.#lacking.add(name);
+        if (typeof name === 'string') this.#read.add(name);
         return Reflect.get(values, name);
       },
     });
   }
 
-  /** For the end of an error of the workload. */
-  get lackingText() {
-    const names = [...this.#lacking].map((name) => `--set ${oneLine(name, 60)}=VALUE`);
-    return names.length === 0
-      ? ''
-      : `; it reads ${names.join(', ')}, which ${names.length === 1 ? 'is' : 'are'} not given`;
+  /** For the end of an error of the workload: the names that it reads, and what a name may mean that it does not read. */
+  get hint() {
+    const shown = (/** @type {string} */ name) => oneLine(withoutKeys(name), 60);
+    const lacking = [...this.#read].filter((name) => !this.#given.has(name));
+    const unread = [...this.#given].filter((name) => !this.#read.has(name));
+    const all = [...this.#read].map((name) => `--set ${shown(name)}=VALUE`);
+    const missing = lacking.length > 0 ? ` (not given: ${lacking.map(shown).join(', ')})` : '';
+    const wrong = unread.map((name) => {
+      const [best] = similarNames(name, lacking);
+      return `; it has not read --set ${shown(name)}${best === undefined ? '' : `: did you mean ${shown(best)}?`}`;
+    });
+    return all.length === 0 ? '' : `; it reads ${all.join(', ')}${missing}${wrong.join('')}`;
   }
 }
 

@@ -189,7 +189,7 @@ function checkedPart(
     if (seen.has(value)) return value;
     if (!holdsFor(value, holds))
       throw new WorkloadError(
-        `${displayName(file)}: ${what} returned ${describeValue(value)}, and must return ${wanted}${settings?.lackingText ?? ''}`,
+        `${displayName(file)}: ${what} returned ${describeValue(value)}, and must return ${wanted}${settings?.hint ?? ''}`,
       );
     if (name === 'next') seen.add(value);
     return complete(value);

@@ -151,6 +151,9 @@ options
 
 commands
   nodes -t 1 -> 64 unknown command "nodes": did you mean node?; see stress --help
+  fnd -> 64 unknown command "fnd": did you mean fund or find?; see stress --help
+  t -> 64 unknown command "t": did you mean -t?; see stress --help
+  --count 5 -> 64 unknown option --count: the number of wallets is -t N; see stress --help-all
   transfer -t 5 -> 64 unknown command "transfer": give --workload transfer; see stress --help
   erc20:50,counter:50 -t 5 -> 64 unknown command "erc20:50,counter:50": several workloads are --mix NAME:WEIGHT,NAME:WEIGHT; see*
   audit run.json -> 64 unknown command "audit": each run is audited at its end; see*

@@ -269,7 +269,7 @@ describe('a workload of the user: plain calls', () => {
   });
 });
 
-it('an error of a workload names the values of --set that it reads and nobody has given', async () => {
+it('an error of a workload names the values of --set that it reads, and those that are not given', async () => {
   const create = (/** @type {any} */ { settings: { set } }) => ({
     kind: 'transaction',
     next: () => ({ to: set.to, data: set.a && '0x', gasLimit: 21_000n }),
@@ -277,7 +277,19 @@ it('an error of a workload names the values of --set that it reads and nobody ha
   const of = (/** @type {Array<[string, string]>} */ set) =>
     createWorkload(FILE, { rpc: fakeRpc({}), settings: { set }, create: /** @type {any} */ (create) });
   const lacking = /** @type {any} */ (await of([['a', '1']]));
-  await refused(() => lacking.next(0, 0), /; it reads --set to=VALUE, which is not given$/);
+  await refused(() => lacking.next(0, 0), /; it reads --set to=VALUE, --set a=VALUE \(not given: to\)$/);
+  const misspelt = /** @type {any} */ (await of([['two', TO]]));
+  await refused(() => misspelt.next(0, 0), /\(not given: to, a\); it has not read --set two: did you mean to\?$/);
+  const typed = (/** @type {any} */ { settings: { set } }) => assert.ok(Number(set.slots) > 0, 'slots must be a number');
+  await refused(
+    () =>
+      createWorkload(FILE, {
+        rpc: fakeRpc({}),
+        settings: { set: [['slots', 'x']] },
+        create: /** @type {any} */ (typed),
+      }),
+    /create\(\) threw: slots must be a number.*; it reads --set slots=VALUE$/,
+  );
   const given = /** @type {any} */ (
     await of([
       ['a', '1'],
@@ -288,6 +300,6 @@ it('an error of a workload names the values of --set that it reads and nobody ha
   const throwing = (/** @type {any} */ { settings: { set } }) => BigInt(set.x + set.y);
   await refused(
     () => createWorkload(FILE, { rpc: fakeRpc({}), settings: { set: [] }, create: /** @type {any} */ (throwing) }),
-    /create\(\) threw: .*; it reads --set x=VALUE, --set y=VALUE, which are not given$/,
+    /create\(\) threw: .*; it reads --set x=VALUE, --set y=VALUE \(not given: x, y\)$/,
   );
 });
