@@ -104,8 +104,8 @@ export async function runStudyCommand(name, config, context) {
 }
 
 const studyCommands = {
-  /** @param {Config} config */
-  report: async ({ outputs, study: { files } }) => {
+  /** @param {Config} config @param {RunContext} context */
+  report: async ({ outputs, study: { files } }, { log }) => {
     const { html } = outputs;
     // All files are read before one is printed.
     const reports = await Promise.all(
@@ -119,9 +119,10 @@ const studyCommands = {
       }),
     );
     const page = html === null ? null : pageOf(reports, html);
-    reports.forEach(({ file, text }, i) => {
+    reports.forEach(({ file, kind, content, text }, i) => {
       if (reports.length > 1) say(outputs, `${i > 0 ? '\n' : ''}${displayName(file)}:`);
       say(outputs, text);
+      if (kind === 'run') for (const words of content.warnings) log.warn(printable(words));
     });
     if (html !== null && page !== null) await writeFileAtomically(html, page);
     return EXIT.ok;
@@ -199,6 +200,7 @@ const studyCommands = {
     for (const note of notes) if (!outputs.quiet) stderr.write(`${printable(note)}\n`);
     await write(outputs, 'run', run);
     say(outputs, RESULTS.run.text(run, outputs));
+    for (const words of run.warnings) context.log.warn(printable(words));
     const warning = auditWarning(run);
     if (warning !== null) context.log.error(printable(warning));
     return run.exitCode;

@@ -70,6 +70,14 @@ function killed(run) {
 }
 
 describe('stress merge', { concurrency: 2 }, () => {
+  test('prints the warnings of the instances, as stress report does those of a run', async (t) => {
+    const folder = folderWith(t, 1, (run) => (run.warnings = ['the clock was set back']));
+    const { stderr } = await exited(0, ['merge', folder]);
+    assert.match(stderr, /^WARN: 1 of 4 instances: the clock was set back$/m);
+    const reported = await exited(0, ['report', filesIn(folder)[1]]);
+    assert.match(reported.stderr, /^WARN: the clock was set back$/m);
+  });
+
   test('adds up exactly what all instances did', async (t) => {
     const out = join(temporaryFolder(t), 'merged.json');
     const { stdout } = await exited(0, ['merge', join(made, 'results'), '--expect', '4', '--out', out]);
