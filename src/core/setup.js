@@ -207,14 +207,17 @@ async function fundWallets(asked, known, onProgress, log) {
     const states = await settleWallets(sender, wallets);
     let missing = shortfalls(wallets, states, needWei, isEmbedded ? null : await readPool(rpc, wallets));
     onProgress('reading wallets until none has a pending transaction', threads, threads);
+    let setWei = 0n;
     if (missing.length > 0 && isTestChain(given, chain)) {
+      setWei = missing.reduce((sum, { missingWei }) => sum + missingWei, 0n);
       await fundOnDevChain(rpc, addressesOf(missing.map(({ wallet }) => wallet)), needWei);
       notice(`${partOf(missing.length, threads, 'test wallet')} had too little: this anvil has set their balances`);
       missing = [];
     }
     if (missing.length > 0 && given.funder === null) throw fundsMissing(missing, needWei, remedyOf(asked.instance));
     const payments = await paymentsOf(given.funder, sender, wallets, missing, notice);
-    const fundsWei = load.iterations === null ? fundsOf(states, refill?.funderWei ?? payments?.paidWei) : null;
+    const fundsWei =
+      load.iterations === null ? fundsOf(states, refill?.funderWei ?? payments?.paidWei ?? setWei) : null;
     const parts = { chain, isEmbedded, fees, workload, wallets, fundsWei, notice };
     await estimateRunCost(planned, { ...parts, paymentGas: payments?.gas ?? 0n });
     wanting = Math.max(wanting, missing.length);

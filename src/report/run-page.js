@@ -123,13 +123,16 @@ function failureTiles({ counts: { failed, timedOut, abandoned }, failures }) {
 }
 
 /** Tiles of the live page: the last interval, and the time left. @param {RunFile} run @returns {Tile[]} */
-function liveTiles({ config: { durationMs }, intervals }) {
+function liveTiles({ config: { durationMs }, intervals, window }) {
   const last = intervals.at(-1);
   if (last === undefined) return [];
-  const startMs = intervals.find(({ phase }) => phase === 'load')?.startMs;
-  const isTimed = typeof durationMs === 'number' && startMs !== undefined;
-  const left = isTimed ? [{ label: 'time left', value: seconds(Math.max(0, startMs + durationMs - last.endMs)) }] : [];
-  return [{ label: 'last interval', value: quantity(last.tps, '/s') }, ...left];
+  const isTimed = typeof durationMs === 'number' && intervals.some(({ phase }) => phase === 'load');
+  const leftMs = isTimed ? Math.max(0, durationMs - window.durationMs) : 0;
+  const left = isTimed
+    ? [{ label: 'time left', value: seconds(leftMs), words: `of a window of ${seconds(durationMs)}` }]
+    : [];
+  const words = `from ${seconds(last.startMs)} to ${seconds(last.endMs)} after the start`;
+  return [{ label: 'last interval', value: quantity(last.tps, '/s'), words }, ...left];
 }
 
 /** What limited the run, and what to try. @param {RunFile} run @param {boolean} isLive what limits it so far @returns {Part} */
@@ -285,13 +288,19 @@ function badges(run) {
 
 const GOOD_ENDS = new Set(['duration', 'iterations', 'interrupted', 'running']);
 
+/** Share of the axis. */
+const NARROWEST = 0.01;
+
 /** @param {RunData} data */
 function timeNote({ time }) {
-  const [phases, marks] = [time.phases, time.marks].map((all) => [...new Set(all.map(({ name }) => name))]);
+  const lengthS = (time.to.at(-1) ?? 0) - (time.from[0] ?? 0);
+  // A narrower band cannot be seen.
+  const seen = time.phases.filter(({ from, to }) => to - from >= NARROWEST * lengthS);
+  const [phases, marks] = [seen, time.marks].map((all) => [...new Set(all.map(({ name }) => name))]);
   return html`<p class="note">
     <span class="needs-script">Drag over a chart to zoom all of them; double-click shows the whole run again.</span>
-    ${phases.length > 0 && html` Shaded: ${phases.join(' and ')}, outside of the measured window.`}
-    ${phases.includes('drain') && html` The axes leave out values of the drain.`}
+    ${phases.length > 0 && html` Grey: ${phases.map((name) => `the ${name}`).join(' and ')}, outside of the measured window.`}
+    ${time.phases.some(({ name }) => name === 'drain') && html` Values of the drain do not set the axes.`}
     ${marks.length > 0 && html` Dashed lines: ${marks.join(' and ')}.`}
   </p>`;
 }

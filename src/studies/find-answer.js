@@ -285,7 +285,10 @@ function reasonsOf({ searched, trials, conditions, end, stopped }, figures, { li
     ...trials
       .filter(wasDown)
       .slice(0, LISTED)
-      .map((trial) => `${awayText(trial.awayMs ?? 0)} in a run at ${at(trial)}${trial.again ? ', which does not count' : ''}`),
+      .map(
+        (trial) =>
+          `${awayText(trial.awayMs ?? 0)} in a run at ${at(trial)}${trial.again ? ', which does not count' : ''}`,
+      ),
     ...(end === 'noise' || end === 'trials'
       ? ['some runs near the answer hold and some fail: more runs will not narrow the interval']
       : []),

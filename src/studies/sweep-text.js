@@ -160,6 +160,7 @@ function verdict({ find, saturation, cells }) {
   if (best === null) return 'nothing was measured';
   const most = `the most was ${digits(best.tps)} verified per second, at ${cellName(best.cell.settings)}`;
   if (saturation.length === 0) return most;
+  if (saturation.length === 1) return `${saturation[0].words}; ${most}`;
   const found = saturation.flatMap(({ settings }) => (settings === null ? [] : [cellName(settings)]));
   const more = found.length > NAMED ? `, and on ${counted(found.length - NAMED, 'more line')}` : '';
   const where = found.length === 0 ? 'not saturated' : `saturates at ${found.slice(0, NAMED).join('; at ')}${more}`;
@@ -221,7 +222,8 @@ function notes({ axes, cells, saturation, warnings }) {
   );
   return [
     ...(isGrid ? [`${MARK} saturated`] : []),
-    ...saturation.map(({ words }) => words),
+    // The verdict has the words of a single line.
+    ...(saturation.length > 1 ? saturation.map(({ words }) => words) : []),
     ...failed.slice(0, LISTED),
     ...(failed.length > LISTED ? [`... and ${counted(failed.length - LISTED, 'more run')}: see sweep.json`] : []),
     ...warnings,

@@ -8,7 +8,19 @@ import { createCurve } from '../chain/keys.js';
 import { PAYMENT_GAS } from '../chain/funding.js';
 import { isBusy } from '../chain/refusals.js';
 import { readAtBlock } from '../chain/retries.js';
-import { ask, askAll, codeOf, countOf, gasOf, gatherThen, headerAt, nullIfRefused, resultOf, toBigInt, toHex } from '../chain/answers.js';
+import {
+  ask,
+  askAll,
+  codeOf,
+  countOf,
+  gasOf,
+  gatherThen,
+  headerAt,
+  nullIfRefused,
+  resultOf,
+  toBigInt,
+  toHex,
+} from '../chain/answers.js';
 import { revertReason, sendAll } from '../chain/send.js';
 import { signAuthorization } from '../chain/transaction.js';
 import { CheckError, RpcError, UnavailableError, WorkloadError, displayName, oneLine } from '../errors.js';

@@ -139,12 +139,15 @@ describe('the page of a run', { skip: NO_BROWSER }, () => {
     for (const top of tops) assert.ok(top < 60_000, `${top} ms`);
   });
 
-  it('says at a table that is too wide that it scrolls', async (t) => {
+  it('says at a table or a command that is cut that it scrolls', async (t) => {
     const { page } = await openPage(t, made.url, { viewport: { width: 320, height: 640 } });
-    const boxes = await page.$$eval('.scroll', (all) =>
+    const boxes = await page.$$eval('.scroll, pre', (all) =>
       all
         .filter((box) => box.clientWidth > 0)
-        .map((box) => [box.scrollWidth > box.clientWidth, getComputedStyle(box, '::before').content !== 'none']),
+        .map((box) => [
+          box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight,
+          getComputedStyle(box, '::before').content !== 'none',
+        ]),
     );
     assert.ok(boxes.some(([isWide]) => isWide));
     for (const [isWide, hasHint] of boxes) assert.equal(hasHint, isWide);

@@ -86,6 +86,7 @@ describe('wallets without funds', () => {
     const indexes = [100, 101, 102];
     const { stdout } = await exited(0, ['-t', '3', '-o', '100', '-d', '300ms', '--rpc', chain.url]);
     assert.match(stdout, /^3 of 3 test wallets had too little: this anvil has set their balances$/m);
+    assert.doesNotMatch(stdout, /the load can spend 0 ether/);
     assert.match(stdout, /^ +audit +exact: /m);
     for (const wei of await balancesOf(chain, indexes))
       assert.ok(wei > parseEther('9999') && wei < parseEther('10000'));

@@ -142,7 +142,10 @@ class BalanceWatch {
       first ??= now;
       if (first === null || now === null || 10 * now.wei > first.wei || first.wei === 0) continue;
       const seconds = (now.wei / (first.wei - now.wei)) * ((now.atUs - first.atUs) / 1e6);
-      const words = `a tenth of the funds of the wallets is left, which lasts for about ${timeText(seconds)}`;
+      const words =
+        now.wei === 0
+          ? 'the wallets have no funds left'
+          : `a tenth of the funds of the wallets is left, which lasts for about ${timeText(seconds)}`;
       return warnOnce(
         'funds',
         `${words}: a longer load needs --fund-from and --refill-below, or a higher --fund-amount`,

@@ -40,8 +40,10 @@ addEventListener('beforeprint', () => print('light', PAPER_WIDTH));
 addEventListener('afterprint', () => print(''));
 new ResizeObserver(() => {
   page.board.resize();
-  for (const box of document.querySelectorAll('.scroll'))
+  for (const box of document.querySelectorAll('.scroll, pre')) {
     box.classList.toggle('is-wide', box.scrollWidth > box.clientWidth);
+    box.classList.toggle('is-tall', box.scrollHeight > box.clientHeight);
+  }
 }).observe(document.body);
 if (document.body.hasAttribute('data-live'))
   void follow({

@@ -122,7 +122,8 @@ export function drawOver(u, chart) {
     if (chart.kind === 'path') strokeLine(ctx, ...points.map(({ x, y }) => [x, y]));
     ctx.setLineDash([]);
     drawIntervals(u, chart, series);
-    if (chart.kind === 'path' || (chart.kind === 'points' && series.dash === undefined)) drawShapes(ctx, points, i, series);
+    if (chart.kind === 'path' || (chart.kind === 'points' && series.dash === undefined))
+      drawShapes(ctx, points, i, series);
     drawCrosses(ctx, points);
   }
   drawNames(u, all.flat());

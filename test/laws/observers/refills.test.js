@@ -351,6 +351,19 @@ describe('a refill', () => {
     assert.deepEqual([refiller.open, refiller.facts.payments], [0, 1]);
   });
 
+  it('a funder without funds has none left, for no time', async () => {
+    const { round, warnings, clock, balances } = world({ balances: [100n * ETHER], funderWei: 0n });
+    for (let i = 0; i < 30; i += 1) {
+      balances.set(addressOf(0), (balances.get(addressOf(0)) ?? 0n) - ETHER / 20n);
+      await round();
+      await clock.advance(5000);
+    }
+    assert.match(
+      warnings.join('\n'),
+      /^funder: the funder 0xf{40} has no funds left: pay it more, or wallets run dry$/m,
+    );
+  });
+
   it('is said to end ten minutes before the funder runs dry, once', async () => {
     const { round, warnings, clock, balances } = world({ balances: [100n * ETHER], funderWei: 8n * ETHER });
     for (let i = 0; i < 30; i += 1) {

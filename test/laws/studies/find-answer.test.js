@@ -67,9 +67,7 @@ describe('answerOf()', () => {
       }).reasons;
     const start = 'nearest run that failed, at 494/s: held 93.1 % is not >= 98%;';
     assert.ok(limited('blocks are full', 'generator-bound')?.includes(`${start} blocks are full`));
-    assert.ok(
-      limited('the node fell behind', 'node-bound')?.includes(`${start} the node fell behind: what was seen`),
-    );
+    assert.ok(limited('the node fell behind', 'node-bound')?.includes(`${start} the node fell behind: what was seen`));
   });
 
   it('a run that met a limit on our side is no evidence: without another that failed there is no answer', () => {

@@ -132,7 +132,10 @@ describe('search()', () => {
       sweep.find?.words ?? '',
       /^(Holds at least \d+ op\/s; the highest is n|N)ot found: the generator was the limit[.;]/,
     );
-    assert.match(sweep.find?.reasons?.join('\n') ?? '', /failed, at 3\d\d\/s: held .*; the generator was the limit: busy$/m);
+    assert.match(
+      sweep.find?.reasons?.join('\n') ?? '',
+      /failed, at 3\d\d\/s: held .*; the generator was the limit: busy$/m,
+    );
     assert.deepEqual([exitCode, sweep.find?.estimate], [99, null]);
   });
 

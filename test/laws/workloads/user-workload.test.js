@@ -280,7 +280,8 @@ it('an error of a workload names the values of --set that it reads, and those th
   await refused(() => lacking.next(0, 0), /; it reads --set to=VALUE, --set a=VALUE \(not given: to\)$/);
   const misspelt = /** @type {any} */ (await of([['two', TO]]));
   await refused(() => misspelt.next(0, 0), /\(not given: to, a\); it has not read --set two: did you mean to\?$/);
-  const typed = (/** @type {any} */ { settings: { set } }) => assert.ok(Number(set.slots) > 0, 'slots must be a number');
+  const typed = (/** @type {any} */ { settings: { set } }) =>
+    assert.ok(Number(set.slots) > 0, 'slots must be a number');
   await refused(
     () =>
       createWorkload(FILE, {
