@@ -381,7 +381,7 @@ function newTag(random) {
 }
 
 /** Calls of the first wallet whose addresses are checked; of the others that of its first call. */
-const CALLS_CHECKED = 16;
+const CALLS_CHECKED = 8;
 const ADDRESSES_CHECKED = 1000;
 const LOOKS_FOR_CODE = 4;
 const CODE_PAUSE_MS = 1000;

@@ -5,7 +5,8 @@ import { describe, it } from 'node:test';
 import { createServer as createTlsServer } from 'node:tls';
 import { transports } from '../../src/transport/index.js';
 import { CERTIFICATE, CERTIFICATE_KEY } from '../helpers/certificate.js';
-import { HTTP_TRANSPORTS, connectRaw, failure, listen, repeat, response, until } from '../helpers/raw-server.js';
+import { HTTP_TRANSPORTS, connectRaw, failure, listen, repeat, response } from '../helpers/raw-server.js';
+import { until } from '../helpers/until.js';
 
 /**
  * @import { Server, Socket } from 'node:net'

@@ -9,7 +9,8 @@ import { asTransportError } from '../../src/transport/http.js';
 import { transports } from '../../src/transport/index.js';
 import { caught } from '../helpers/caught.js';
 import { equalBy } from '../helpers/equal-by.js';
-import { HTTP_TRANSPORTS, closedPort, connectRaw, failure, response, until } from '../helpers/raw-server.js';
+import { HTTP_TRANSPORTS, closedPort, connectRaw, failure, response } from '../helpers/raw-server.js';
+import { until } from '../helpers/until.js';
 
 /**
  * @import { Transport } from '../../src/contracts/chain.d.ts'

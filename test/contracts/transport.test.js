@@ -4,8 +4,9 @@ import { createServer } from 'node:http';
 import { describe, it } from 'node:test';
 import { transports } from '../../src/transport/index.js';
 import { equalBy } from '../helpers/equal-by.js';
-import { closedPort, failure, listen, repeat, until } from '../helpers/raw-server.js';
+import { closedPort, failure, listen, repeat } from '../helpers/raw-server.js';
 import { startWsServer } from '../helpers/ws-server.js';
+import { until } from '../helpers/until.js';
 
 /**
  * @import { Transport } from '../../src/contracts/chain.d.ts'

@@ -11,6 +11,7 @@ import { assertPartialRunFile } from '../helpers/run-file.js';
 import { runOf, startOf } from '../helpers/run-of.js';
 import { assertRefused } from '../helpers/table.js';
 import { temporaryFolder } from '../helpers/temporary.js';
+import { until } from '../helpers/until.js';
 
 /**
  * @import { Running } from '../helpers/run-of.js'
@@ -98,7 +99,7 @@ describe('the last checkpoint', () => {
 
   test('is replaced by the whole run, under the same id', async (t) => {
     const running = startOf(t, '-d 500ms', { chain, threads: 2 });
-    while (!existsSync(running.out)) await sleep(5);
+    await until(() => existsSync(running.out));
     const first = readJson(running.out);
     assertPartialRunFile(first);
     assert.equal((await running.end()).run.id, first.id);

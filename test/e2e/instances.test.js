@@ -5,7 +5,6 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { countersIn, rpcCall } from '../helpers/anvil.js';
 import { readJson, runStress, startStress } from '../helpers/cli.js';
 import { DEV_WALLETS } from '../helpers/dev-wallets.js';
@@ -13,6 +12,7 @@ import { serveBehind, startTogether } from '../helpers/endpoint.js';
 import { assertNothingLeft } from '../helpers/leftovers.js';
 import { nodeFor, startOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
+import { until } from '../helpers/until.js';
 
 /**
  * @import { StressResult } from '../helpers/cli.js'
@@ -161,7 +161,7 @@ test('two instances that would send the very same transactions are found out, an
 test('stress node ends at a signal that comes while it starts', async (t) => {
   const TMPDIR = temporaryFolder(t);
   const { child, done } = startStress(['node', '-t', '2'], { env: { TMPDIR } });
-  while (!readdirSync(TMPDIR).some((name) => name.startsWith('stress-chain-'))) await sleep(5);
+  await until(() => readdirSync(TMPDIR).some((name) => name.startsWith('stress-chain-')));
   child.kill('SIGTERM');
   assert.equal((await done).code, 143);
   await assertNothingLeft(TMPDIR);

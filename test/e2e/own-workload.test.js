@@ -7,6 +7,7 @@ import { anvilFor, rpcCall, startAnvil } from '../helpers/anvil.js';
 import { ROOT, exited, runStress, spawnStress } from '../helpers/cli.js';
 import { runOf, startOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
+import { until } from '../helpers/until.js';
 
 /**
  * @import { TestContext } from 'node:test'
@@ -51,7 +52,7 @@ it('blobs on a chain that has none: one line, before anything is sent', async (t
   // Its first block alone states blobs.
   const { url, stop } = await startAnvil({ args: ['--hardfork', 'shanghai', '-b', '0.1'] });
   t.after(stop);
-  while (Number(await rpcCall(url, 'eth_blockNumber')) < 1) await new Promise((resolve) => setTimeout(resolve, 20));
+  await until(async () => Number(await rpcCall(url, 'eth_blockNumber')) >= 1);
   const file = join(ROOT, 'docs', 'examples', 'blobs.js');
   const { stderr } = await exited(69, ['--rpc', url, '-t', '1', '-d', '5s', '--workload', file]);
   assert.match(stderr, /^stress: http\S+: eth_getBlockByNumber: excessBlobGas is not there: .+\n$/);

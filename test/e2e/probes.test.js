@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { anvilFor, freePort } from '../helpers/anvil.js';
 import { PORTS_WARNING, readJson } from '../helpers/cli.js';
 import { serve } from '../helpers/endpoint.js';
 import { runOf } from '../helpers/run-of.js';
+import { until } from '../helpers/until.js';
 
 const chain = anvilFor('--block-time 0.2');
 
@@ -24,7 +24,7 @@ describe('probes', { concurrency: 3 }, () => {
     /** On a busy machine a page may come too late for an interval. @param {any} stress */
     const during = async (stress) => {
       const hasPage = (/** @type {any} */ { probes }) => probes.metrics !== null;
-      while (!existsSync(stress.out) || !readJson(stress.out).intervals.some(hasPage)) await sleep(50);
+      await until(() => existsSync(stress.out) && readJson(stress.out).intervals.some(hasPage));
       stress.child.kill('SIGINT');
     };
     const { run, stdout } = await runOf(t, words, { chain, threads: 1, exit: 130, during });

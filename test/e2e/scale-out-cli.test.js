@@ -6,13 +6,13 @@ import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { parseEther } from 'ethers';
 import { anvilFor, startAnvil } from '../helpers/anvil.js';
 import { exited, runStress, startStress } from '../helpers/cli.js';
 import { DEV_MNEMONIC, DEV_WALLETS, balancesOf } from '../helpers/dev-wallets.js';
 import { runOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
+import { until } from '../helpers/until.js';
 
 /**
  * @import { StressProcess } from '../helpers/cli.js'
@@ -120,10 +120,13 @@ describe('more wallets than are paid at once', () => {
    * @param {StressProcess} stress that is to send them
    */
   const pending = async (count, stress) => {
-    while (Number((await chain.rpc('txpool_status')).pending) !== count) {
+    let found = NaN;
+    const isSo = async () => {
       assert.equal(stress.child.exitCode, null, stress.output().stderr);
-      await sleep(50);
-    }
+      found = Number((await chain.rpc('txpool_status')).pending);
+      return found === count;
+    };
+    await until(isSo, () => `${found} payments of ${count} are in the pool: ${stress.output().stderr}`);
   };
 
   test('interrupted between two parts: it says how far it came, and goes on there', async () => {

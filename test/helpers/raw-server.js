@@ -1,7 +1,6 @@
 /** Servers of tests on raw sockets, which can answer as no HTTP library would, and what is asserted of their clients. */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { TransportError } from '../../src/errors.js';
 import { transports } from '../../src/transport/index.js';
 import { caught } from './caught.js';
@@ -129,11 +128,6 @@ export function response(body, fields = '') {
 export function repeat(socket, write, everyMs) {
   const timer = setInterval(write, everyMs);
   socket.on('close', () => clearInterval(timer));
-}
-
-/** @param {() => boolean} condition */
-export async function until(condition) {
-  while (!condition()) await sleep(5);
 }
 
 /**

@@ -11,7 +11,7 @@ import { exited, runStress, spawnStress } from '../helpers/cli.js';
 import { DEV_MNEMONIC, DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { parsePage, valueOf } from '../helpers/prometheus-page.js';
 import { serveMethods } from '../helpers/endpoint.js';
-import { until } from '../helpers/raw-server.js';
+import { until } from '../helpers/until.js';
 import { assertAgrees, assertNear } from '../helpers/recompute.js';
 import { readRows } from '../helpers/rows.js';
 import { killedBy, runOf, startOf, sumOf } from '../helpers/run-of.js';
