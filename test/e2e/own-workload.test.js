@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { id } from 'ethers';
 import { anvilFor, rpcCall, startAnvil } from '../helpers/anvil.js';
-import { ROOT, exited, runStress, spawnStress } from '../helpers/cli.js';
+import { ROOT, exited, readJson, runStress, spawnStress } from '../helpers/cli.js';
 import { runOf, startOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 import { until } from '../helpers/until.js';
@@ -46,6 +47,29 @@ describe('examples', () => {
       assert.ok(counts.verified > 0);
       assert.deepEqual([counts.failed, audit.exact, audit.effectsOnChain], [0, true, String(counts.verified)]);
     });
+
+  it('token: a token that is on the chain already, exact; no other address', async (t) => {
+    const { bytecode } = readJson(join(ROOT, 'contracts', 'artifacts', 'Token.json'));
+    const [from] = await chain.rpc('eth_accounts');
+    const send = async (/** @type {object} */ transaction) => {
+      const hash = await chain.rpc('eth_sendTransaction', [{ from, ...transaction }]);
+      await until(async () => (await chain.rpc('eth_getTransactionReceipt', [hash])) !== null);
+      return chain.rpc('eth_getTransactionReceipt', [hash]);
+    };
+    const { contractAddress: to } = await send({ data: bytecode });
+    const mint = id('mint(uint256)').slice(0, 10);
+    await send({ to, data: mint + (1_000_000).toString(16).padStart(64, '0') });
+    const file = join(ROOT, 'docs', 'examples', 'token.js');
+    const { audit, counts } = (
+      await runOf(t, `--workload ${file} -d 1s --set address=${to}`, { chain, threads: 4, offset: 0 })
+    ).run;
+    assert.ok(counts.verified > 0);
+    assert.deepEqual([counts.failed, audit.exact, audit.effectsOnChain], [0, true, String(counts.verified)]);
+    const none = await run(t, file, `-d 1s --set address=0x${'0'.repeat(35)}abcde`, 65);
+    assert.match(none.stderr, /it is no token of this chain/);
+    const mine = write(t, `next: () => ({ to: '0x${'0'.repeat(35)}abcde', data: '0x12345678' })`);
+    assert.match((await run(t, mine, '-d 1s', 65)).stderr, /where this chain has no code/);
+  });
 });
 
 it('blobs on a chain that has none: one line, before anything is sent', async (t) => {
