@@ -187,9 +187,9 @@ function wordText(word, { confidence }, { name, pairs, minimum }) {
 /** @param {Comparison} comparison */
 function footnote({ method: { name, secondaries } }) {
   if (name === 'sequential')
-    return '* decides. Columns of the sides: means of their runs; change: an estimate from the differences of the pairs, so that single runs count less; intervals and p hold after any pair; at most 5 % of comparisons of equal sides show anything';
+    return '* decides. Baseline and candidate: means of the runs. Change: estimated from the differences of the pairs; single runs count less. Intervals and p hold after each pair; at most 5 % of comparisons of equal sides show a difference';
   const together = secondaries === 0 ? '' : `; the other ${secondaries} are tested together (step-down max-T)`;
-  return `* decides. Means of the runs; changes and intervals of their geometric means${together}`;
+  return `* decides. Baseline and candidate: means of the runs. Change and interval: of the geometric means${together}`;
 }
 
 /** @param {Comparison} comparison @returns {Table} empty without --fail-if */

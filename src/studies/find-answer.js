@@ -255,7 +255,7 @@ const STOPPED = Object.freeze({
   time: 'the time limit was reached: run the same command again to resume',
   fees: 'the limit of fees (--max-spend) was reached',
   latency: 'less load hardly lowered the latency: lower values were not tried',
-  limit: 'each higher rate met a limit that is not that of the node',
+  limit: 'each higher rate met a limit outside of the node',
 });
 
 /** Failures below a rate that held which are listed. */
@@ -278,10 +278,7 @@ function reasonsOf({ searched, trials, conditions, end, stopped }, figures, { li
     ...below
       .filter((trial) => trial !== failed)
       .slice(-LISTED)
-      .map(
-        (trial) =>
-          `a run below one that held failed, at ${at(trial)}: ${failureText(trial)}; ${votesText(trials, trial)}`,
-      ),
+      .map((trial) => `a lower rate failed, ${at(trial)}: ${failureText(trial)}; ${votesText(trials, trial)}`),
     ...trials
       .filter(wasDown)
       .slice(0, LISTED)
@@ -302,7 +299,7 @@ function reasonsOf({ searched, trials, conditions, end, stopped }, figures, { li
 /** @param {readonly Trial[]} trials @param {Trial} trial that failed */
 function votesText(trials, { value }) {
   const { held, failed } = votesOn(trials, value);
-  return `${held > failed ? 'outweighed' : 'not outweighed'}: at this rate or above ${held} held, at it or below ${failed} failed`;
+  return `${counted(held, 'run')} held at this rate or above, ${failed} failed at it or below: ${held > failed ? 'outweighed' : 'not outweighed'}`;
 }
 
 /** A run that almost held its rate is rate-bound, and behind a slow node any number of wallets is too small. @type {readonly string[]} */

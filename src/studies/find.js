@@ -155,10 +155,10 @@ function bracketText({ bracket, searched }) {
 /** What stress find will do, and for how long. @param {StudyConfig} study @param {URL | undefined} url */
 function startText(study, url) {
   const { timeLimitMs } = study;
-  const where = url === undefined ? 'the embedded chain, which says what this machine can do' : displayUrl(url);
+  const where = url === undefined ? 'the embedded chain (the result is that of this machine)' : displayUrl(url);
   const time = timeLimitMs === null ? SEARCH_TIME : timeText(timeLimitMs / 1000);
   const conditions = conditionsOf(study).map(({ expression }) => expression);
-  return `search for the highest rate with ${conditions.join(', ')} at ${where}, for ${time}; Ctrl-C ends it, and the same command resumes it`;
+  return `search for the highest rate with ${conditions.join(', ')} at ${where}, for ${time}; Ctrl-C ends the search, and the same command resumes it`;
 }
 
 /**
@@ -377,7 +377,7 @@ class Search {
     const words = [
       ...(judged.holds ? figures : judged.failed),
       ...(raised === null ? [] : [`with ${raised}`]),
-      ...(again === null && limit?.isOurs ? [`${limit.words}: the run does not count`] : []),
+      ...(again === null && limit?.isOurs ? [`does not count: ${limit.words}`] : []),
     ];
     say(`${shown} ${judged.holds ? 'holds' : 'fails'}  ${words.join(', ')}`.trimEnd());
     if (again !== null) say(`${shown} again  ${again}`);
@@ -465,7 +465,7 @@ class Search {
       const isUndone = !isRefused && (this.#capacity?.undo() ?? false);
       if (!isRefused && !isUndone) throw failure(name, made);
       if (isRefused || this.#study.budget.isSpent) return { made: { ...made, run: null }, file };
-      parts.say(`the search goes on with as many as before: ${complaint}`);
+      parts.say(`the run failed (${complaint}); the search goes on with as many as before`);
     }
   }
 

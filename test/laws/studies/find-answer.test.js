@@ -91,15 +91,15 @@ describe('answerOf()', () => {
     const once = answerOf({ ...tried, trials, figures });
     assert.equal(once.held, 649);
     const below = (/** @type {string[] | undefined} */ reasons) =>
-      reasons?.filter((line) => line.startsWith('a run below'));
+      reasons?.filter((line) => line.startsWith('a lower rate failed'));
     assert.deepEqual(below(once.reasons), [
-      'a run below one that held failed, at 697/s: held 93.1 % is not >= 98%; not outweighed: at this rate or above 1 held, at it or below 1 failed',
+      'a lower rate failed, 697/s: held 93.1 % is not >= 98%; 1 run held at this rate or above, 1 failed at it or below: not outweighed',
     ]);
     const twice = answerOf({ ...tried, trials: [...trials, trial(703)], figures });
     assert.equal(twice.held, 703);
     assert.match(
       below(twice.reasons)?.[0] ?? '',
-      /; outweighed: at this rate or above 2 held, at it or below 1 failed$/,
+      /; 2 runs held at this rate or above, 1 failed at it or below: outweighed$/,
     );
   });
 
