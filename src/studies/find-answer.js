@@ -219,8 +219,14 @@ function headline({ searched, trials, end, scale }, figures, isDone) {
   if (held.length === 0 && failed.length === 0) return `${so}no run counts yet.`;
   if (held.length === 0)
     return `No run held. At ${text(failed[0].value)}, the lowest tried, ${failed[0].failed[0].replace(PARTS, '')}.`;
-  const why = trials.some(({ holds }) => !holds) ? 'the failures above it do not count' : 'no run failed';
-  return `${so}${capital(`holds at least ${text(held[held.length - 1].value)}; ${why}`, so)}.`;
+  const highest = held[held.length - 1].value;
+  const uncounted = trials.filter(({ holds }) => !holds);
+  const why = uncounted.some(({ value }) => value > highest)
+    ? 'the failures above it do not count'
+    : uncounted.length > 0
+      ? 'no run that counts failed'
+      : 'no run failed';
+  return `${so}${capital(`holds at least ${text(highest)}; ${why}`, so)}.`;
 }
 
 /** @param {string} text @param {string} before what stands before it */

@@ -55,6 +55,14 @@ describe('answerOf()', () => {
     assert.match(answerOf({ ...tried, trials }).words, /\. Limit: blocks are full\.$/);
   });
 
+  it('says whether a failure that does not count was above what held', () => {
+    const again = (/** @type {number} */ value) => ({ ...failed(value), again: 'as the endpoint was away' });
+    const of = (/** @type {number} */ value) =>
+      answerOf({ ...tried, trials: [again(value), trial(410)], stopped: 'time' }).words;
+    assert.equal(of(290), 'Not done: holds at least 410 op/s; no run that counts failed.');
+    assert.equal(of(494), 'Not done: holds at least 410 op/s; the failures above it do not count.');
+  });
+
   it('names one limit of a run, with the evidence of the verdict that says the same', () => {
     const limited = (/** @type {string} */ words, /** @type {string} */ name) =>
       answerOf({
