@@ -351,7 +351,7 @@ export type Control = {
 };
 
 /** isForOne: the first thread that takes it */
-export type ControlMessage = { verb: keyof Control; args: readonly any[]; isForOne?: boolean };
+export type ControlMessage = { verb: keyof Control; args: readonly unknown[]; isForOne?: boolean };
 
 export type Snapshot = {
   atUs: number;
