@@ -91,6 +91,8 @@ export default function create({ kit, rpc, settings: { contracts: file = null, p
 
   return {
     kind: 'transaction',
+    // The contracts were deployed by this run, or have named their owner.
+    mayLackCode: true,
     subject: 'counters grew by',
     valueWei: 0n,
     // A deployment takes about 140,000 gas, the first increment of a counter 43,500; these are upper bounds.
