@@ -152,13 +152,14 @@ function raisedState(state, refused, stated) {
   if (!isStated) {
     if (raises === MAX_RAISES) return limitOn(followed, mostWei + 1n) ?? `the offer was raised ${MAX_RAISES} times`;
     raises += 1;
-    // The last one offers all that is allowed.
-    const left = BigInt(MAX_RAISES - raises);
-    leastWei = smaller(larger(2n * maxPriceWei(current), mostWei >> left), mostWei);
     // Without --max-fee, what the headroom above the base fee takes is no part of the tip.
     const isWhole = state.maxFeeWei !== null || modeOf(state) === 'legacy';
     const mostTipWei = isWhole ? mostWei : mostWei - (baseFeeWei ?? 0n) * DYNAMIC_HEADROOM;
-    tipWei = larger(tipWei, smaller(smaller(larger(2n * tipWei, mostTipWei >> left), leastWei), mostTipWei));
+    // The last one offers all that is allowed; those before are no larger on account of a high --max-fee.
+    const left = BigInt(MAX_RAISES - raises);
+    const stepWei = (/** @type {bigint} */ wei) => (left === 0n ? wei : smaller(wei, offer.mostWei ?? wei) >> left);
+    leastWei = smaller(larger(2n * maxPriceWei(current), stepWei(mostWei)), mostWei);
+    tipWei = larger(tipWei, smaller(smaller(larger(2n * tipWei, stepWei(mostTipWei)), leastWei), mostTipWei));
   }
   const next = { ...followed, tipWei, offer: { ...offer, leastWei, raises } };
   // --max-fee allows an offer without headroom above the base fee.
