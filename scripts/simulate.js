@@ -19,11 +19,11 @@ import { randomNumbers } from '../src/random.js';
 import { LAWS, violationsIn } from '../test/simulation/laws.js';
 import { Pairs } from '../test/simulation/pairs.js';
 import {
-  RECORDED_SEED,
   changesBetween,
   comparableOf,
   recordOf,
   recordedRuns,
+  runToRecord,
   writeRecorded,
 } from '../test/simulation/recorded.js';
 import { createSimulator } from '../test/simulation/run.js';
@@ -104,7 +104,7 @@ async function record(count) {
   try {
     const pairs = new Pairs(simulator.features, randomNumbers(Number(values.seed)), simulator.refusalOf);
     const drawn = [];
-    while (drawn.length < count) drawn.push(recordOf(await simulator.run(await pairs.next(), RECORDED_SEED)));
+    while (drawn.length < count) drawn.push(recordOf(await runToRecord(simulator, await pairs.next())));
     writeRecorded([...recordedRuns(), ...drawn]);
   } finally {
     simulator.close();
@@ -117,7 +117,7 @@ async function repeatRecorded() {
   let changed = 0;
   try {
     for (const before of recordedRuns()) {
-      const observed = await simulator.run(before.configuration, RECORDED_SEED);
+      const observed = await runToRecord(simulator, before.configuration);
       const words = [
         ...changesBetween(before, recordOf(observed)),
         ...violationsIn(observed).map((one) => `${one.law}: ${one.words}`),

@@ -8,7 +8,7 @@ import { createMemoryChain } from './memory-chain.js';
 
 /**
  * @import { Config } from '../../src/contracts/config.d.ts'
- * @import { Platform } from '../../src/contracts/load.d.ts'
+ * @import { BeforeLoad, Platform } from '../../src/contracts/load.d.ts'
  * @import { Output } from '../../src/contracts/output.d.ts'
  * @import { RunFile } from '../../src/contracts/run-file.d.ts'
  * @import { Dialect } from './dialect-node.js'
@@ -84,10 +84,10 @@ export async function configOf(argv, env) {
 /**
  * One run in virtual time.
  * @param {Config} config
- * @param {{time: VirtualTime, platform: Platform, outputs: Output[], stop: Stop}} parts
+ * @param {{time: VirtualTime, platform: Platform, outputs: Output[], stop: Stop, beforeLoad?: BeforeLoad}} parts
  * @returns {Promise<{code: number, lines: string[], error: any}>} lines: all messages; error: what ended it without a run file
  */
-export async function runConfig(config, { time, platform, outputs, stop }) {
+export async function runConfig(config, { time, platform, outputs, stop, beforeLoad }) {
   await (modules ??= loadModules());
   /** @type {string[]} */
   const lines = [];
@@ -96,7 +96,7 @@ export async function runConfig(config, { time, platform, outputs, stop }) {
   let thrown = null;
   const context = {
     ...platform,
-    ...{ stop, outputs: [{ notice: note }, ...outputs], version: '0', onProgress: () => {} },
+    ...{ stop, outputs: [{ notice: note }, ...outputs], version: '0', onProgress: () => {}, beforeLoad },
     log: { info: note, warn: note, error: note, fatal: note },
   };
   const code = run(config, context).catch((error) => {

@@ -173,18 +173,22 @@ function immediately() {
  * @param {VirtualTime} time
  * @param {number} seed
  * @param {Platform['transports']} transports
- * @returns {Platform & {threads: string[]}} threads: names of the programs that were started
+ * @returns {Platform & {threads: string[], reseed: () => void}} threads: names of the programs that were started; reseed: its
+ *   random numbers begin again
  */
 export function createSimulatedPlatform(time, seed, transports) {
   /** @type {string[]} */
   const threads = [];
-  const platform = { clock: time.clock(), random: randomNumbers(seed), transports, probes: IDLE_MACHINE };
+  let numbers = randomNumbers(seed);
+  const random = () => numbers();
+  const reseed = () => void (numbers = randomNumbers(seed));
+  const platform = { clock: time.clock(), random, transports, probes: IDLE_MACHINE };
   /** @type {StartThread} */
   const startThread = (program, data) => {
     threads.push(String(program.pathname.split('/').at(-1)));
     return startInProcess(time, { ...platform, startThread }, program, data);
   };
-  return { ...platform, startThread, threads };
+  return { ...platform, startThread, threads, reseed };
 }
 
 /**

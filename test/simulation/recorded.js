@@ -19,7 +19,7 @@ import { KNOWN, singlesOf } from './suite.js';
  */
 
 const FILE = new URL('recorded.ndjson', import.meta.url);
-export const RECORDED_SEED = 1;
+const SEED = 1;
 
 /** Members that say where a run was made, or repeat its command line. */
 const NOT_RECORDED = new Set(['schema', 'id', 'config', 'environment', 'definitions']);
@@ -51,6 +51,11 @@ export async function configurationsToRecord(simulator) {
   const byText = new Map(all.map((one) => [JSON.stringify(one), one]));
   const refusals = await Promise.all([...byText.values()].map(simulator.refusalOf));
   return [...byText.values()].filter((_, i) => refusals[i] === null);
+}
+
+/** @param {ReturnType<typeof createSimulator>} simulator @param {Configuration} configuration */
+export function runToRecord(simulator, configuration) {
+  return simulator.run(configuration, SEED, { isAligned: true });
 }
 
 /** @param {Observed} observed @returns {RecordedRun} */

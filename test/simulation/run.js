@@ -16,7 +16,7 @@ import { VirtualTime, createSimulatedPlatform } from './platform.js';
 /**
  * @import { SeenBlock, Transport } from '../../src/contracts/chain.d.ts'
  * @import { Config } from '../../src/contracts/config.d.ts'
- * @import { Platform, Sample } from '../../src/contracts/load.d.ts'
+ * @import { BeforeLoad, Platform, Sample } from '../../src/contracts/load.d.ts'
  * @import { LiveFigures, Output } from '../../src/contracts/output.d.ts'
  * @import { RunFile } from '../../src/contracts/run-file.d.ts'
  * @import { Behaviour } from './features.js'
@@ -49,6 +49,8 @@ import { VirtualTime, createSimulatedPlatform } from './platform.js';
  */
 
 const SECONDS = 6;
+/** The last preparations of an aligned load begin at a multiple of it. */
+const ALIGNED_MS = 4000;
 
 /** @param {{stretch?: number, wallets?: number}} [options] stretch: how many times longer a load is, with the instants of what its chain does */
 export function createSimulator({ stretch = 1, wallets = 6 } = {}) {
@@ -81,8 +83,14 @@ export function createSimulator({ stretch = 1, wallets = 6 } = {}) {
   return {
     features,
     refusalOf,
-    /** @param {Configuration} configuration @param {number} seed @returns {Promise<Observed>} */
-    run: (configuration, seed) => simulate(configuration, seed, { ...wordsOf(configuration), stretch }),
+    /**
+     * @param {Configuration} configuration
+     * @param {number} seed
+     * @param {{isAligned?: boolean}} [options] isAligned: what the set-up does changes neither the phase nor the randomness of the load
+     * @returns {Promise<Observed>}
+     */
+    run: (configuration, seed, { isAligned = false } = {}) =>
+      simulate(configuration, seed, { ...wordsOf(configuration), stretch, isAligned }),
     close: () => rmSync(folder, { recursive: true, force: true }),
   };
 }
@@ -90,10 +98,10 @@ export function createSimulator({ stretch = 1, wallets = 6 } = {}) {
 /**
  * @param {Configuration} configuration
  * @param {number} seed
- * @param {{argv: string[], env: NodeJS.ProcessEnv, rich?: string, stretch: number}} words
+ * @param {{argv: string[], env: NodeJS.ProcessEnv, rich?: string, stretch: number, isAligned: boolean}} words
  * @returns {Promise<Observed>}
  */
-async function simulate(configuration, seed, { argv, env, rich, stretch }) {
+async function simulate(configuration, seed, { argv, env, rich, stretch, isAligned }) {
   const config = await configOf(argv, env);
   const behaviour = BEHAVIOURS[configuration.chain ?? 'usual'];
   const time = new VirtualTime();
@@ -102,7 +110,7 @@ async function simulate(configuration, seed, { argv, env, rich, stretch }) {
   let loadStartUs = Infinity;
   const sinceLoad = () => (loadStartUs === Infinity ? -1 : (clock.nowUs() - loadStartUs) / (1e6 * stretch));
   // No two things happen at one instant.
-  const latency = randomNumbers(seed + 1);
+  let latency = randomNumbers(seed + 1);
   const platform = createSimulatedPlatform(
     time,
     seed,
@@ -113,6 +121,17 @@ async function simulate(configuration, seed, { argv, env, rich, stretch }) {
   );
   let requests = 0;
   const user = new User(configuration.act ?? 'none', clock, randomNumbers(seed));
+  /** @type {BeforeLoad} */
+  const align = () => ({
+    open: async () => {},
+    wait: async () => {
+      await clock.sleep(ALIGNED_MS - ((clock.nowUs() / 1000) % ALIGNED_MS));
+      latency = randomNumbers(seed + 1);
+      platform.reseed();
+    },
+    begin: async () => null,
+    facts: () => ({ by: null, at: null, waitedMs: null, lateMs: null }),
+  });
   /** @type {number | null} */
   let loadEndUs = null;
   user.stop.drain.addEventListener('abort', () => {
@@ -157,6 +176,7 @@ async function simulate(configuration, seed, { argv, env, rich, stretch }) {
       platform,
       outputs: [recorder, terminal],
       stop: user.stop,
+      ...(isAligned && { beforeLoad: align }),
     });
     return {
       ...{ configuration, config, behaviour, code, lines, error, chain, loadStartUs, ...seen },

@@ -6,12 +6,12 @@ import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { violationsIn } from './laws.js';
 import {
-  RECORDED_SEED,
   changesBetween,
   comparableOf,
   configurationsToRecord,
   recordOf,
   recordedRuns,
+  runToRecord,
   writeRecorded,
 } from './recorded.js';
 import { createSimulator } from './run.js';
@@ -30,7 +30,7 @@ describe('simulated runs', () => {
     const before = new Map(recordedRuns().map((one) => [JSON.stringify(one.configuration), one]));
     const now = [];
     for (const configuration of await configurationsToRecord(simulator)) {
-      const observed = await simulator.run(configuration, RECORDED_SEED);
+      const observed = await runToRecord(simulator, configuration);
       assert.deepEqual(violationsIn(observed), [], observed.command);
       now.push(recordOf(observed));
     }
