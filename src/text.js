@@ -121,7 +121,7 @@ export function filled(text, width) {
 }
 
 /** Breaks a line at blanks; the next ones begin below its words. Rows of tables stay. @param {string} line @param {number} width @returns {string} */
-export function hanging(line, width) {
+export function hangingIndent(line, width) {
   const gaps = [...line.matchAll(/\S {2,}/g)];
   if (line.length <= width || gaps.length > WORDS_IN_COLUMN) return line;
   const last = gaps.at(-1);

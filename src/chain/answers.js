@@ -573,7 +573,7 @@ export async function pendingNonces(rpc, addresses, purpose) {
   for (let at = 0; at < addresses.length; at += MAX_IN_FLIGHT) {
     const part = addresses.slice(at, at + MAX_IN_FLIGHT);
     const asked = part.map((address) =>
-      nullIf(gather(rpc, nonceOf(address, 'pending'), purpose), (error) => isOdd(error) && !isBusy(error)),
+      nullIf(gather(rpc, nonceOf(address, 'pending'), purpose), (error) => isNoAnswer(error) && !isBusy(error)),
     );
     nonces.push(...(await Promise.all(asked)));
     // Without the tag the others are not asked.
@@ -583,7 +583,7 @@ export async function pendingNonces(rpc, addresses, purpose) {
 }
 
 /** @param {unknown} error */
-const isOdd = (error) => error instanceof RpcError || error instanceof ProtocolError;
+const isNoAnswer = (error) => error instanceof RpcError || error instanceof ProtocolError;
 
 /**
  * @template T
@@ -602,7 +602,7 @@ function nullIf(answer, isNull) {
 export const nullIfAbsent = (answer) => nullIf(answer, isAbsent);
 
 /** For what feeds a figure only. @template T @param {Promise<T>} answer @returns {Promise<T | null>} null: an error, or odd */
-export const nullIfOdd = (answer) => nullIf(answer, isOdd);
+export const nullIfOdd = (answer) => nullIf(answer, isNoAnswer);
 
 /** @template T @param {Promise<T>} answer @returns {Promise<T | null>} null: any error answer */
 export const nullIfRefused = (answer) => nullIf(answer, (error) => error instanceof RpcError);

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import { EXIT, StressError, WorkloadError, oneLine } from '../errors.js';
 import { stderr, stdout } from '../outputs/streams.js';
 import { columnsOf } from '../outputs/terminal.js';
-import { hanging, printable } from '../text.js';
+import { hangingIndent, printable } from '../text.js';
 
 /** @import { Invocation } from './config.js' */
 
@@ -85,7 +85,7 @@ function lineOf(error) {
 
 /** Never prints a stack trace, unless a developer asks for it. @param {unknown} error @param {NodeJS.ProcessEnv} env */
 function complain(error, env) {
-  stderr.write(`${hanging(`stress: ${lineOf(error)}`, columnsOf(stderr.stream))}\n`);
+  stderr.write(`${hangingIndent(`stress: ${lineOf(error)}`, columnsOf(stderr.stream))}\n`);
   if (error instanceof WorkloadError && error.details !== null)
     stderr.write(`${printable(error.details.slice(0, MOST_DETAILS))}\n`);
   const isOurs = error instanceof StressError;

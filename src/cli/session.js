@@ -34,9 +34,11 @@ export async function runCommand({ command, config, warnings, notices, workloadF
   const stop = new Stop();
   const platform = createPlatform();
   const { clock } = platform;
-  const [guest] = workloadFiles;
-  const disconnect = connectSignals(stop, clock, (thrown) => strayErrorOf(guest ?? config.workload.workload, thrown));
-  const ignoreExit = guest === undefined ? () => {} : catchExit(guest);
+  const [userFile] = workloadFiles;
+  const disconnect = connectSignals(stop, clock, (thrown) =>
+    strayErrorOf(userFile ?? config.workload.workload, thrown),
+  );
+  const ignoreExit = userFile === undefined ? () => {} : catchExit(userFile);
   const isQuiet = quiet || logFormat === 'json';
   const progress = createProgress({ stream: stderr, status, clock, isQuiet });
   try {

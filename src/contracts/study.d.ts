@@ -7,7 +7,7 @@ export type StudyConfig = StudyOptions & {
   files: readonly string[];
   repeat: number | null;
   restMs: number;
-  /** null: in stress find the longer of 3 minutes and 120 blocks, 20 minutes in a comparison, none in a bisection */
+  /** null: in stress find the longer of 3 minutes and 240 blocks, 20 minutes in a comparison, none in a bisection */
   timeLimitMs: number | null;
   untilSure: boolean;
   /** largest change without meaning, as a fraction */

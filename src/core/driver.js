@@ -39,7 +39,7 @@ import { Queue } from './queue.js';
  */
 
 /** What may be started with a wallet. */
-class Seat {
+class WalletSlot {
   /** Submissions in flight. */
   submitting = 0;
   /** Starts postponed because of too many submissions in flight. */
@@ -81,8 +81,8 @@ export class Driver {
   #idle = new Queue();
   /** Starts postponed because the node's pool keeps no more. @type {Queue<Account>} */
   #parked = new Queue();
-  /** By position. @type {Seat[]} */
-  #seats;
+  /** By position. @type {WalletSlot[]} */
+  #slots;
   /** Operations that may still be started, of all wallets. */
   #left;
   /** Wallets that may still start operations. */
@@ -113,16 +113,16 @@ export class Driver {
   constructor(options) {
     this.options = options;
     const { accounts, operationsEach = Infinity } = options;
-    this.#seats = accounts.map(() => new Seat(operationsEach));
+    this.#slots = accounts.map(() => new WalletSlot(operationsEach));
     this.#left = accounts.length * operationsEach;
     this.#able = accounts.length;
     options.limits?.attach(() => this.live.size - this.#submitting);
     this.recovery = options.recoveryOf(this);
   }
 
-  /** @param {Account} account @returns {Seat} */
-  seatOf({ position }) {
-    return this.#seats[position];
+  /** @param {Account} account @returns {WalletSlot} */
+  walletSlotOf({ position }) {
+    return this.#slots[position];
   }
 
   /** Aborts when no more operations are started. */
@@ -264,12 +264,12 @@ export class Driver {
   #takeIdle() {
     const { budget = null, limits = null } = this.options;
     for (let account = this.#idle.shift(); account !== null; account = this.#idle.shift()) {
-      const seat = this.seatOf(account);
-      if (seat.isRetired || seat.left === 0) continue;
+      const slot = this.walletSlotOf(account);
+      if (slot.isRetired || slot.left === 0) continue;
       // Recovery may itself wait for the nonce gap to be filled.
-      const isHeld = seat.recovering > 0 && !account.hasGap;
-      if (isHeld) seat.heldStarts += 1;
-      else if (seat.submitting >= MAX_SUBMITTING) seat.waitingStarts += 1;
+      const isHeld = slot.recovering > 0 && !account.hasGap;
+      if (isHeld) slot.heldStarts += 1;
+      else if (slot.submitting >= MAX_SUBMITTING) slot.waitingStarts += 1;
       else if (limits !== null && this.live.size >= limits.most && !account.hasGap) this.#parked.push(account);
       else if (limits === null || !limits.holds(account)) {
         const reservation = budget === null ? null : budget.reserve(account);
@@ -295,10 +295,10 @@ export class Driver {
     const { recorder, run } = this.options;
     const operation = new Operation(account, instants, this.#finish, this.#onSubmitted);
     operation.reservation = reservation;
-    const seat = this.seatOf(account);
-    seat.submitting += 1;
-    seat.left -= 1;
-    if (seat.left === 0) this.#exclude(account);
+    const slot = this.walletSlotOf(account);
+    slot.submitting += 1;
+    slot.left -= 1;
+    if (slot.left === 0) this.#exclude(account);
     this.#left -= 1;
     this.#submitting += 1;
     this.#room -= 1;
@@ -309,11 +309,11 @@ export class Driver {
 
   /** @param {Operation} operation */
   #onSubmitted = ({ account }) => {
-    const seat = this.seatOf(account);
-    seat.submitting -= 1;
+    const slot = this.walletSlotOf(account);
+    slot.submitting -= 1;
     this.#submitting -= 1;
-    if (seat.waitingStarts === 0) return;
-    seat.waitingStarts -= 1;
+    if (slot.waitingStarts === 0) return;
+    slot.waitingStarts -= 1;
     this.rearm(account, 1);
   };
 
@@ -327,7 +327,7 @@ export class Driver {
       this.options.onSample?.(sample);
       if (sample.outcome === 'verified') {
         account.settle(nonce, 'executed');
-        this.seatOf(account).failuresInRow = 0;
+        this.walletSlotOf(account).failuresInRow = 0;
         this.recovery.onVerified(operation);
         this.#rearmAfterThinkTime(account);
       } else {
@@ -336,8 +336,8 @@ export class Driver {
         const { message = '' } = operation.error ?? {};
         if (message !== '') this.failureWords[wordsKey(operation, sample)] ??= message;
         // Operations of one wallet that fail together count once.
-        const seat = this.seatOf(account);
-        if (seat.recovering === 0) seat.failuresInRow += 1;
+        const walletSlot = this.walletSlotOf(account);
+        if (walletSlot.recovering === 0) walletSlot.failuresInRow += 1;
         this.recovery.recover(operation, sample, this.#thinkTimeMsOf(account));
       }
       if (this.options.budget) {
@@ -376,10 +376,10 @@ export class Driver {
 
   /** The wallet is retired. @param {Account} account */
   forfeit(account) {
-    const seat = this.seatOf(account);
-    if (seat.left > 0) this.#exclude(account);
-    if (seat.left < Infinity) this.#left -= seat.left;
-    seat.left = 0;
+    const slot = this.walletSlotOf(account);
+    if (slot.left > 0) this.#exclude(account);
+    if (slot.left < Infinity) this.#left -= slot.left;
+    slot.left = 0;
     this.#endIfDone();
   }
 

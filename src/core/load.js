@@ -363,7 +363,7 @@ export class Load {
       // The row is written when all probes have responded, without delaying the next interval.
       const probes = watch.sample(loop, traffic.transport);
       probes.catch(() => {}); // thrown where the rows are awaited
-      const silence = this.#heard(report.silence, nowUs);
+      const silence = this.#silenceOf(report.silence, nowUs);
       report.silence = silence;
       // Operations that have ended since the end of the interval do not count yet.
       const { started, verified } = /** @type {Stats} */ (this.#past).counts;
@@ -385,7 +385,7 @@ export class Load {
   }
 
   /** Without the time in which stress itself was stopped. @param {EngineReport['silence']} silence @param {number} nowUs */
-  #heard(silence, nowUs) {
+  #silenceOf(silence, nowUs) {
     if (silence === null) return null;
     const less = (/** @type {number} */ ms) => {
       const spanUs = { fromUs: nowUs - 1000 * ms, toUs: nowUs };
@@ -457,7 +457,7 @@ function seenIn({ stats, inFlight, blocks, silence }, generator, spanUs) {
   };
 }
 
-/** Of the window so far. @param {IntervalRow[]} rows @param {number} untilMs */
+/** Mean TPS of the window so far. @param {IntervalRow[]} rows @param {number} untilMs */
 function meanTps(rows, untilMs) {
   const load = rows.filter(({ phase, tps, endMs }) => phase === 'load' && tps !== null && endMs <= untilMs);
   const lengthMs = load.reduce((sum, { startMs, endMs }) => sum + endMs - startMs, 0);

@@ -80,7 +80,7 @@ export class Recovery {
 
   /** @param {Operation} operation @param {Sample} sample */
   #keepsFailing({ account, error }, { code }) {
-    if (code !== 'workload_error' || this.driver.seatOf(account).failuresInRow < WORKLOAD_FAILURES) return false;
+    if (code !== 'workload_error' || this.driver.walletSlotOf(account).failuresInRow < WORKLOAD_FAILURES) return false;
     this.#workloadError ??= error?.message ?? null;
     return true;
   }
@@ -91,15 +91,15 @@ export class Recovery {
    * @param {number} toStart operations that may be started afterwards
    */
   holdUntil(account, recovered, toStart) {
-    const seat = this.driver.seatOf(account);
-    seat.recovering += 1;
+    const slot = this.driver.walletSlotOf(account);
+    slot.recovering += 1;
     recovered.then(
       (isUsable) => {
-        seat.recovering -= 1;
+        slot.recovering -= 1;
         if (!isUsable) return this.#retire(account);
         // If it is still held, the driver holds these starts again.
-        this.driver.rearm(account, seat.heldStarts + toStart);
-        seat.heldStarts = 0;
+        this.driver.rearm(account, slot.heldStarts + toStart);
+        slot.heldStarts = 0;
       },
       (error) => this.driver.options.onStop('internal', error),
     );
@@ -107,9 +107,9 @@ export class Recovery {
 
   /** @param {Account} account */
   #retire(account) {
-    const seat = this.driver.seatOf(account);
-    if (seat.isRetired) return;
-    seat.isRetired = true;
+    const slot = this.driver.walletSlotOf(account);
+    if (slot.isRetired) return;
+    slot.isRetired = true;
     this.retired += 1;
     const { accounts, onStop } = this.driver.options;
     if (this.retired < accounts.length) this.driver.forfeit(account);
@@ -147,7 +147,7 @@ export class CallRecovery extends Recovery {
     }
     // Calls of one wallet that fail together count once.
     const before = this.#pauses.get(account) ?? 0;
-    const inRow = this.driver.seatOf(account).recovering === 0 || before === 0 ? before + 1 : before;
+    const inRow = this.driver.walletSlotOf(account).recovering === 0 || before === 0 ? before + 1 : before;
     this.#pauses.set(account, inRow);
     const fromUs = clock.nowUs();
     await clock.sleep(Math.min(firstMs * 2 ** (inRow - 1), longestMs), this.driver.halted);
@@ -206,14 +206,14 @@ export class TransactionRecovery extends Recovery {
   async settle(operation, sample) {
     const { account } = operation;
     this.#ledger.addUnresolved({ operation, sample });
-    const pauseMs = PAUSE_MS[0] * 2 ** (this.driver.seatOf(account).failuresInRow - 1);
+    const pauseMs = PAUSE_MS[0] * 2 ** (this.driver.walletSlotOf(account).failuresInRow - 1);
     const isResolved = await this.#watchStatus(operation, pauseMs, this.driver.halted, async (decision) => {
       if (decision.status === 'pending') {
         if (this.#resubmission.isDue(operation)) await this.#resubmission.send(operation);
         return false;
       }
       this.#ledger.settle(operation, sample, decision);
-      if (decision.status === 'reverted') void this.#explain(operation, sample);
+      if (decision.status === 'reverted') void this.#readRevertReason(operation, sample);
       return true;
     });
     const isRefilled = sample.code === 'insufficient_funds' && this.#tools.refillWei !== null;
@@ -229,7 +229,7 @@ export class TransactionRecovery extends Recovery {
     const [leastMs, mostMs] = REFILL_PAUSE_MS;
     this.#unpaidUs = clock.nowUs();
     // Of several operations of a wallet one waits for it.
-    const isFirst = this.driver.seatOf(account).left > 0 && !unpaid.has(account);
+    const isFirst = this.driver.walletSlotOf(account).left > 0 && !unpaid.has(account);
     if (isFirst) unpaid.add(account);
     let sinceUs = clock.nowUs();
     const noteWait = () => {
@@ -264,7 +264,7 @@ export class TransactionRecovery extends Recovery {
   }
 
   /** Adds the reason to the words of the first revert of each code. @param {Operation} operation @param {Sample} sample */
-  async #explain({ hash, error }, { code }) {
+  async #readRevertReason({ hash, error }, { code }) {
     const { failureWords } = this.driver;
     if (hash === null || code === null || failureWords[code] !== error?.message) return;
     const reason = await revertReason(this.#tools.rpc, hash, 'resolve');

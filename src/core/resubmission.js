@@ -97,7 +97,7 @@ export class Resubmission {
     const all = [];
     for (const operation of live) {
       if (operation.inclusion !== null || operation.sample.acceptedAtUs === null) continue;
-      this.#lastOf(operation).block ??= newestBlock;
+      this.#lastCheckOf(operation).block ??= newestBlock;
       if (this.isDue(operation)) all.push(operation);
     }
     // Rotates, so that slow operations do not hide others.
@@ -116,7 +116,7 @@ export class Resubmission {
   }
 
   /** @param {object} operation @returns {Rebroadcast} */
-  #lastOf(operation) {
+  #lastCheckOf(operation) {
     const known = this.#rebroadcasts.get(operation) ?? { atUs: 0, times: 0, block: null };
     this.#rebroadcasts.set(operation, known);
     return known;
@@ -124,7 +124,7 @@ export class Resubmission {
 
   /** Whether it is to be looked at, or sent again. @param {Operation} operation */
   isDue(operation) {
-    const { times } = this.#lastOf(operation);
+    const { times } = this.#lastCheckOf(operation);
     return this.#waitedMs(operation) >= Math.min(this.#overdueAfterMs() * 2 ** Math.min(times, 10), MAX_INTERVAL_MS);
   }
 
@@ -132,7 +132,8 @@ export class Resubmission {
   #waitedMs(operation) {
     const { sample, startedAtUs } = operation;
     return (
-      (this.#tools.clock.nowUs() - Math.max(sample.acceptedAtUs ?? startedAtUs, this.#lastOf(operation).atUs)) / 1000
+      (this.#tools.clock.nowUs() - Math.max(sample.acceptedAtUs ?? startedAtUs, this.#lastCheckOf(operation).atUs)) /
+      1000
     );
   }
 
@@ -179,7 +180,7 @@ export class Resubmission {
     if (Number(next.get(account)) > nonce) return {};
     // If anvil receives a transaction while it makes the block with the previous nonce, it keeps the transaction queued
     // and never includes it. Sending the same bytes again has no effect there: a replacement helps, and one is enough.
-    const isAsked = this.#lastOf(operation).times === 1;
+    const isAsked = this.#lastCheckOf(operation).times === 1;
     const pending = isAsked
       ? gather(rpc, nonceOf(account.wallet.address, 'pending'), 'resolve').catch(() => null)
       : null;
@@ -203,7 +204,7 @@ export class Resubmission {
   async #checkOne(operation, next, { isKnown, pending }, newestBlock) {
     const { rpc, clock, startBlock, presigner, limits, resubmissions, retryPolicy } = this.#tools;
     const { nonce, fee } = operation;
-    const last = this.#lastOf(operation);
+    const last = this.#lastCheckOf(operation);
     const takenAtBlock = last.block ?? newestBlock;
     // One that says "already known" of what it does not show has taken nothing.
     const takenAtUs = Math.max(operation.sample.acceptedAtUs ?? 0, last.heldUs ?? 0);
@@ -247,7 +248,7 @@ export class Resubmission {
     if (evidence === null || operation.inclusion !== null || operation.isCancelled) return false;
     // A chain that takes less than its gas limit lets those with the same tip wait for their turn.
     if (evidence.isTipKnown && !evidence.isTipLow && !this.#isOvertaken(operation)) return false;
-    const last = this.#lastOf(operation);
+    const last = this.#lastCheckOf(operation);
     if (last.replacements === undefined) resubmissions.leftOut += 1;
     resubmissions.leftOutMs += this.#waitedMs(operation);
     last.replacements ??= 0;
@@ -274,7 +275,7 @@ export class Resubmission {
   async #replace(operation, evidence) {
     const { clock, presigner, resubmissions } = this.#tools;
     if (evidence === NO_EVIDENCE) this.#probedAt = this.#newest.number;
-    const last = this.#lastOf(operation);
+    const last = this.#lastCheckOf(operation);
     const { replacements: times = 0 } = last;
     if (operation.hashes.length >= MAX_HASHES || !presigner.raiseLeftOut(operation, evidence, times)) return false;
     // What the chain waited for is not the price.
@@ -297,7 +298,7 @@ export class Resubmission {
    */
   async send(operation, { isTooLow = false, isQueued = false, lostSinceUs = null } = {}) {
     const { clock, presigner, resubmissions, isShown } = this.#tools;
-    const last = this.#lastOf(operation);
+    const last = this.#lastCheckOf(operation);
     last.atUs = clock.nowUs();
     last.times += 1;
     last.block = null;
@@ -323,7 +324,7 @@ export class Resubmission {
 
   /** As if it had not been sent again before. @param {Operation} operation */
   async sendSoon(operation) {
-    this.#lastOf(operation).times = 0;
+    this.#lastCheckOf(operation).times = 0;
     await this.send(operation);
   }
 

@@ -21,7 +21,7 @@ import { FlashblockFeed, checkFeed } from './flashblocks.js';
  * @import { FeedAddress } from './flashblocks.js'
  * @import { ObserverRow } from './index.js'
  *
- * @typedef {object} Doubt an operation that had reached a level, and may not be in the chain
+ * @typedef {object} PendingLevel an operation that had reached a level, and may not be in the chain
  * @property {number} reached levels
  * @property {number | null} lostAfter levels that it had reached when the node first did not know its transactions
  * @property {TransactionStatus} status by the last check
@@ -29,7 +29,7 @@ import { FlashblockFeed, checkFeed } from './flashblocks.js';
  *
  * @typedef {object} Kept what a thread hands over when its load has ended
  * @property {Array<[string, number]>} reached
- * @property {Array<[string, Doubt]>} doubts
+ * @property {Array<[string, PendingLevel]>} doubts
  * @property {number} unchecked
  *
  * @typedef {{levels: Record<string, LevelFigures>, kept?: Kept}} LadderFacts of a thread, or of all
@@ -139,7 +139,7 @@ class Reached {
   #verified = new Map();
   /** Of the others, until their status is known. @type {Map<string, number>} */
   #open = new Map();
-  /** @type {Map<string, Doubt>} */
+  /** @type {Map<string, PendingLevel>} */
   doubts = new Map();
   unchecked = 0;
 
@@ -569,7 +569,7 @@ async function isInChain(rpc, hashes) {
   return false;
 }
 
-/** @param {Doubt} doubt @returns {keyof BrokenPromises['broken']} */
+/** @param {PendingLevel} doubt @returns {keyof BrokenPromises['broken']} */
 function causeOf({ status, reached }) {
   if (status === 'replaced') return 'replaced';
   if (status !== 'never_sent') return 'unknown';

@@ -1,7 +1,7 @@
 import { Distribution } from '../stats/histogram.js';
 import { statesGas } from '../stats/metrics.js';
 import { countedWords } from '../stats/sample.js';
-import { byCode, count, digits, hanging, printable, seconds, timeText } from '../text.js';
+import { byCode, count, digits, hangingIndent, printable, seconds, timeText } from '../text.js';
 import { boundedMs } from './format.js';
 import { summaryText } from './summary.js';
 import { columnsOf, paintOf } from './terminal.js';
@@ -27,7 +27,7 @@ export function createTextOutput({ stream, status, verbose, explain, wide }) {
   /** @param {string} text */
   const line = (text) => stream.offer(text);
   return {
-    notice: (text) => line(hanging(printable(text), columnsOf(screen))),
+    notice: (text) => line(hangingIndent(printable(text), columnsOf(screen))),
     begin: (begun) => {
       isPlain = begun.isPlain ?? false;
       if (columnsOf(screen) !== Infinity) line(paint('dim', CTRL_C));

@@ -110,7 +110,7 @@ export function conditionsTable(run) {
     ['refused', refusedText(run)],
     ['node keeps', nodeLimitsText(run)],
     ['sent again', sentAgainText(run)],
-    ['on purpose', stormText(run)],
+    ['storm', stormText(run)],
     ['reorgs', reorgsText(run)],
     ...labelled('machine', sockets === null ? [] : socketWarnings(sockets)),
     [
@@ -275,11 +275,11 @@ function nodeLimitsText({ generator: { nodeLimits = {} } }) {
   ].join('; ');
 }
 
-/** What was sent on purpose. @param {RunFile} run */
+/** What a storm has sent. @param {RunFile} run */
 function stormText({ generator: { storm }, config: { nonceOrder } }) {
   if (storm === undefined) return '';
   const { duplicates, duplicatesRefused, replacements, replacementsRefused, firstIncluded } = storm;
-  const { replacementsTooDear: dear = 0, replacementsTooLate: late = 0, outOfOrder } = storm;
+  const { replacementsTooDear: limited = 0, replacementsTooLate: late = 0, outOfOrder } = storm;
   const sent = (/** @type {number} */ taken, /** @type {number} */ refused, /** @type {string} */ noun) =>
     taken + refused === 0 ? [] : [`${count(taken)} ${noun} taken by the node and ${count(refused)} not`];
   const ordered = outOfOrder === undefined ? '' : `, ${counted(outOfOrder, 'transaction')} sent before a lower nonce`;
@@ -287,7 +287,7 @@ function stormText({ generator: { storm }, config: { nonceOrder } }) {
     ...(nonceOrder ? [`nonces ${nonceOrder}${ordered}`] : []),
     ...sent(duplicates, duplicatesRefused, 'duplicates'),
     ...sent(replacements, replacementsRefused, 'replacements'),
-    ...(dear + late > 0 ? [`${count(dear + late)} not replaced`] : []),
+    ...(limited + late > 0 ? [`${count(limited + late)} not replaced`] : []),
     ...(replacements > 0 ? [`the first transaction got into a block ${counted(firstIncluded, 'time')}`] : []),
   ].join('; ');
 }

@@ -1,5 +1,5 @@
 import { createWriteStream, fstatSync } from 'node:fs';
-import { hanging } from '../text.js';
+import { hangingIndent } from '../text.js';
 import { StatusLine, columnsOf } from './terminal.js';
 
 /**
@@ -100,6 +100,6 @@ export function say(config, text) {
   const stream = streamForPeople(config);
   const columns = columnsOf(stream.stream);
   // The length of a line with colours is not known.
-  const fitting = text.includes('\u001b') ? [text] : text.split('\n').map((line) => hanging(line, columns));
+  const fitting = text.includes('\u001b') ? [text] : text.split('\n').map((line) => hangingIndent(line, columns));
   stream.write(`${fitting.join('\n')}\n`);
 }

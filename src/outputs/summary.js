@@ -1,5 +1,5 @@
 import { windowMs } from '../stats/figures.js';
-import { count, hanging, printable, seconds } from '../text.js';
+import { count, hangingIndent, printable, seconds } from '../text.js';
 import * as facts from './run-facts.js';
 import * as figures from './run-tables.js';
 import { tableText } from './table.js';
@@ -44,8 +44,8 @@ export function summaryText(run, explain, paint = noPaint, width = Infinity) {
   const partial = `  partial: the generator ended before the run did; figures up to ${run.endedAt}`;
   return [
     '',
-    hanging(printable(`Summary: ${headline(run)}, window ${seconds(windowMs(run))}`), width),
-    ...(run.end === 'running' && !run.merged ? [hanging(printable(partial), width)] : []),
+    hangingIndent(printable(`Summary: ${headline(run)}, window ${seconds(windowMs(run))}`), width),
+    ...(run.end === 'running' && !run.merged ? [hangingIndent(printable(partial), width)] : []),
     ...runTables(run).map(text),
     text(facts.answerTable(run)),
     ...(explain ? ['', text(facts.definitionsTable(run))] : []),

@@ -1,4 +1,4 @@
-import { filled, hanging, printable } from '../text.js';
+import { filled, hangingIndent, printable } from '../text.js';
 import { noPaint } from './terminal.js';
 
 /**
@@ -111,7 +111,7 @@ export function tableText(table, width = Infinity, droppable = [], paint = noPai
   const below = notes.map((words) => {
     const line = printable(`${GAP}${GAP}${words}`);
     // A command that is copied stays in one line.
-    return /^([A-Z_]+="\S+" )*(curl|stress) /.test(words) ? line : hanging(line, width);
+    return /^([A-Z_]+="\S+" )*(curl|stress) /.test(words) ? line : hangingIndent(line, width);
   });
   return [...heading, ...painted, ...below].join('\n');
 }

@@ -88,7 +88,7 @@ export const COUNTS = Object.freeze({
   dropped: {
     family: 'stress_operations_dropped_total',
     help: 'Operations that were due while no wallet was idle',
-    words: 'those of them for which no wallet was idle',
+    words: 'scheduled operations that were dropped because no wallet was idle',
     whole: 'scheduled',
     read: ({ window }) => window.counts.dropped,
   },

@@ -134,15 +134,15 @@ function stormNotDone({ generator: { storm }, config: { nonceOrder } }) {
   // Older files tell only what was sent.
   if (storm?.inOrder === undefined) return [];
   const { outOfOrder = 0, duplicatesUnanswered = 0, replacementsUnanswered = 0 } = storm;
-  const { replacementsTooDear: dear = 0, replacementsTooLate: late = 0 } = storm;
+  const { replacementsTooDear: limited = 0, replacementsTooLate: late = 0 } = storm;
   const duplicates = storm.duplicates + storm.duplicatesRefused;
-  const replacements = storm.replacements + storm.replacementsRefused + dear + late;
+  const replacements = storm.replacements + storm.replacementsRefused + limited + late;
   const reasons = [
-    dear > 0 && `the fee of ${whole(dear)} could not be raised within --max-fee and --max-spend`,
+    limited > 0 && `the fee of ${whole(limited)} could not be raised within --max-fee and --max-spend`,
     late > 0 && `${whole(late)} were in a block, or had ended, before`,
     replacementsUnanswered > 0 && `${whole(replacementsUnanswered)} had no answer`,
   ];
-  const replaced = replacements - dear - late - replacementsUnanswered;
+  const replaced = replacements - limited - late - replacementsUnanswered;
   const inAll = storm.inOrder + outOfOrder;
   return [
     ...(duplicatesUnanswered > (1 - DONE) * duplicates

@@ -201,7 +201,7 @@ export function heldBack({ pace, window, intervals, instance }) {
   const lacked = share * (poolTarget * depth.samples - depth.sum);
   return window.counts.started < DEEP * lacked
     ? null
-    : `${words}: what it lacked was started at each look, and soon included`;
+    : `${words}: each shortfall was filled at the next check, and included soon after`;
 }
 
 /** @param {RunFile} run @param {number} share of the load in which the endpoint was away, at least */

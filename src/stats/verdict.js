@@ -499,7 +499,7 @@ function notesOf(facts) {
   const { waitedShare, lateUs, isLate, isLocal, stoppedMs } = facts;
   const stopped = `stress was stopped for ${seconds(stoppedMs)}`;
   const others = isLocal ? 'other programs, such as the node,' : 'other programs';
-  const words = `${others} had the CPU ${percent(waitedShare)} of the time: latencies are up to ${milliseconds(lateUs)} too high`;
+  const words = `${others} kept the CPU busy ${percent(waitedShare)} of the time: latencies are up to ${milliseconds(lateUs)} too high`;
   return [
     ...(stoppedMs > 0 ? [stopped] : []),
     ...(waitedShare >= NOTED && lateUs >= 1000 ? [words] : []),

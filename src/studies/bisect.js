@@ -101,7 +101,7 @@ class BisectRun {
     say(
       `${counted(commits.length, 'commit')} from ${short(good.id)} (good) to ${short(commits[commits.length - 1].id)} (bad)`,
     );
-    if (merges > 0) say(`merges among them: ${merges}; a merge stands for all commits that it brings`);
+    if (merges > 0) say(`merges among them: ${merges}; each is tested as one commit`);
     if (isDirty) say('warning: the repository has uncommitted changes, which no run contains');
     for (;;) {
       this.#update();

@@ -57,9 +57,9 @@ export class Capacity {
   #intervalsMs = [];
   /** A run was made again because it was too short. */
   #isLonger = false;
-  /** Of the last runs, with their set-up. @type {number[]} */
+  /** How long the last runs took, set-up included. @type {number[]} */
   #tookMs = [];
-  /** Of the pilot run, 99 %. @type {number | null} */
+  /** 99th percentile of the latency of the pilot run. @type {number | null} */
   #latencyMs = null;
   #wallets;
   #mostWallets;

@@ -431,7 +431,7 @@ class Search {
     const usualShare = this.#waitedShares.length === 0 ? 0 : median(this.#waitedShares);
     const isNear = askedPerSecond !== null && (achievedPerSecond ?? 0) >= NEARLY * askedPerSecond;
     const isChance = isNear && waitedShare >= Math.max(DISTURBED, MORE * usualShare) && limit === null;
-    return isChance ? `as other programs had the CPU ${percent(waitedShare)} of the time` : null;
+    return isChance ? `as other processes kept the CPU busy ${percent(waitedShare)} of the time` : null;
   }
 
   /**

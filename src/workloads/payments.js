@@ -45,7 +45,7 @@ export function createPayments({ kit, rpc, settings: { receivers: made = null } 
   /** Of the payers before the load. @type {bigint[]} */
   let balances = [];
   const value = 1n + (BigInt(`0x${kit.tag}`) % MAX_VALUE);
-  const arePayers = made === null;
+  const receiversPay = made === null;
   /** Number of receivers. */
   const count = () => made ?? slice.length;
   /** The receiver of a payment: a made address, or another wallet of the slice. @param {number} position @param {number} nonce */
@@ -62,18 +62,18 @@ export function createPayments({ kit, rpc, settings: { receivers: made = null } 
   };
   return {
     value,
-    arePayers,
+    receiversPay,
     addressOf,
     /** @param {number} position @param {number} nonce */
     receiverOf: (position, nonce) => addressOf(indexFor(position, nonce)),
     /** For the run file. */
     facts: { receivers: made ?? 'the wallets of the slice', seed: kit.seed },
-    toState: () => (arePayers ? slice : []),
+    toState: () => (receiversPay ? slice : []),
 
     /** @param {string} name of the workload */
     begin: (name) => {
       slice = kit.addresses();
-      if (arePayers && slice.length < 2) throw new UsageError(`--workload ${name} ${NEEDS_TWO}`);
+      if (receiversPay && slice.length < 2) throw new UsageError(`--workload ${name} ${NEEDS_TWO}`);
     },
 
     /** Reads what the wallets have before the load. @param {Asset} asset */
@@ -87,7 +87,7 @@ export function createPayments({ kit, rpc, settings: { receivers: made = null } 
 
     /** @param {AuditSnapshot} snapshot @param {Asset} asset @param {...Values} others compared beside the balances */
     reconcile: async (snapshot, asset, ...others) => {
-      const payments = { value, arePayers, addressOf, indexFor, count: count(), balances };
+      const payments = { value, receiversPay, addressOf, indexFor, count: count(), balances };
       const checksBy = async (/** @type {AuditSnapshot} */ by) => {
         const { check, compare, values } = await valuesAfter(kit, payments, by, asset);
         const checks = [check];
@@ -114,7 +114,7 @@ export function createPayments({ kit, rpc, settings: { receivers: made = null } 
  * @param {Kit} kit
  * @param {object} payments
  * @param {bigint} payments.value
- * @param {boolean} payments.arePayers whether the payers are the receivers
+ * @param {boolean} payments.receiversPay whether the payers are the receivers
  * @param {number} payments.count of receivers
  * @param {(index: number) => string} payments.addressOf a receiver
  * @param {(position: number, nonce: number) => number} payments.indexFor the receiver of a payment
@@ -123,7 +123,7 @@ export function createPayments({ kit, rpc, settings: { receivers: made = null } 
  * @param {Asset} asset
  * @returns {Promise<ReceiptsCheck & {values: Values[]}>}
  */
-async function valuesAfter(kit, { value, arePayers, count, addressOf, indexFor, balances }, snapshot, asset) {
+async function valuesAfter(kit, { value, receiversPay, count, addressOf, indexFor, balances }, snapshot, asset) {
   const { unit, paysFees, balanceOf, receiverHas } = asset;
   const payers = kit.addresses();
   const areRead = count <= MAX_READ;
@@ -159,10 +159,10 @@ async function valuesAfter(kit, { value, arePayers, count, addressOf, indexFor, 
   /** @type {Values} */
   const ofPayers = {
     name: 'wallets',
-    words: `wallets that have what they had${arePayers ? ' and received' : ''}, less what they sent${paysFees ? ' and its fees' : ''}`,
+    words: `wallets that have what they had${receiversPay ? ' and received' : ''}, less what they sent${paysFees ? ' and its fees' : ''}`,
     count: payers.length,
     entryOf: (i) => {
-      const received = arePayers ? to[i] : 0;
+      const received = receiversPay ? to[i] : 0;
       return entry(payers[i], balances[i] + paidTo(i) + value * BigInt(received - sent[i]) - costs[i]);
     },
     show,
@@ -179,5 +179,5 @@ async function valuesAfter(kit, { value, arePayers, count, addressOf, indexFor, 
     entryOf: (i) => entry(addressOf(i), receiverHas + value * BigInt(to[i])),
     show,
   };
-  return { ...receipts, values: arePayers || !areRead ? [ofPayers] : [ofPayers, ofReceivers] };
+  return { ...receipts, values: receiversPay || !areRead ? [ofPayers] : [ofPayers, ofReceivers] };
 }

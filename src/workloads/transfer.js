@@ -35,7 +35,7 @@ export default function create(options) {
   const { kit, rpc, state, threads = 1 } = options;
   const { receivers = null, createReceivers = null, payload = null } = options.settings;
   const payments = createPayments(options, state);
-  const { value, arePayers } = payments;
+  const { value, receiversPay } = payments;
   const payloadOf = createPayloads(kit, payload);
   const creations = createReceivers === 'before' ? Math.ceil((receivers ?? 0) / WALLETS_PER_PAYMENT) : 0;
   const perWallet = BigInt(Math.ceil(creations / threads)) * CREATION_GAS;
@@ -52,14 +52,14 @@ export default function create(options) {
     mayLackCode: true,
     subject: 'wallets made payments:',
     // Payments between the wallets cost them nothing together.
-    valueWei: arePayers ? 0n : value,
+    valueWei: receiversPay ? 0n : value,
     gas: {
       perWallet,
       perOperation: MAX_PAYMENT_GAS + most,
       likely: { perWallet, perOperation: BigInt(PAYMENT_GAS) + likely },
-      ...(!arePayers && { created: createdBy({ receivers: receivers ?? 0, creations, threads }) }),
+      ...(!receiversPay && { created: createdBy({ receivers: receivers ?? 0, creations, threads }) }),
     },
-    check: async (wallets) => void (arePayers && (await refuseCode(rpc, wallets))),
+    check: async (wallets) => void (receiversPay && (await refuseCode(rpc, wallets))),
     unprepared: async ({ wallets }) => Math.min(wallets.length, creations),
     prepare: async (preparation) => {
       payments.begin('transfer');
@@ -73,7 +73,7 @@ export default function create(options) {
     reconcile: (snapshot) => payments.reconcile(snapshot, coin),
     facts: () => ({
       ...payments.facts,
-      ...(arePayers ? {} : { created: creations > 0 ? 'before the load' : 'by the load' }),
+      ...(receiversPay ? {} : { created: creations > 0 ? 'before the load' : 'by the load' }),
       valueWei: String(value),
       payloadBytes: payload ?? 0,
     }),

@@ -98,7 +98,7 @@ export class Refiller {
       const [funderWei, ...balances] = await askAll(this.#rpc, questions, 'setup');
       readingMs = (clock.nowUs() - startUs) / 1000;
       this.funderWei = funderWei;
-      this.#foretell(funderWei, balances);
+      this.#warnBeforeEmpty(funderWei, balances);
       const thresholdWei = await this.#thresholdWei();
       const poor = this.#wallets.filter(({ position }) => balances[position] < thresholdWei);
       const missing = poor.map((wallet) => {
@@ -235,7 +235,7 @@ export class Refiller {
   }
 
   /** Says when the funder will soon have too little. @param {bigint} funderWei @param {bigint[]} balances of the wallets */
-  #foretell(funderWei, balances) {
+  #warnBeforeEmpty(funderWei, balances) {
     const { funder, sender, warn } = this.#options;
     const leftWei = balances.reduce((sum, wei) => sum + wei, 0n);
     const now = { atUs: sender.clock.nowUs(), spentWei: this.facts.valueWei + this.facts.gasWei - leftWei };

@@ -208,7 +208,7 @@ describe('Driver: open loop', () => {
       await turn();
     }
     assert.equal(driver.live.size, 40, 'as many as may be in flight');
-    assert.equal(driver.seatOf(accounts[0]).waitingStarts, 0);
+    assert.equal(driver.walletSlotOf(accounts[0]).waitingStarts, 0);
   });
 
   it('splits a wait that exceeds the longest timer', async () => {

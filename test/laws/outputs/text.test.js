@@ -6,7 +6,7 @@ import { OutputStream } from '../../../src/outputs/streams.js';
 import { paintOf, StatusLine } from '../../../src/outputs/terminal.js';
 import { stagesOf } from '../../../src/stats/stats.js';
 import { parseThreshold } from '../../../src/stats/thresholds.js';
-import { hanging } from '../../../src/text.js';
+import { hangingIndent } from '../../../src/text.js';
 import { assertGolden } from '../../golden/assert-golden.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { addressOf, distributionOf, rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
@@ -188,16 +188,16 @@ describe('the text output: samples', () => {
   });
 });
 
-describe('hanging()', () => {
+describe('hangingIndent()', () => {
   it('breaks long lines at blanks, below the words, and leaves rows of tables', () => {
-    assert.equal(hanging('  label   one two three', 20), '  label   one two\n          three');
-    assert.equal(hanging('  one two three', 9), '  one two\n  three');
+    assert.equal(hangingIndent('  label   one two three', 20), '  label   one two\n          three');
+    assert.equal(hangingIndent('  one two three', 9), '  one two\n  three');
     assert.equal(
-      hanging('  rate  12.5  of all that were due', 28),
+      hangingIndent('  rate  12.5  of all that were due', 28),
       `  rate  12.5  of all that\n${' '.repeat(14)}were due`,
     );
-    assert.equal(hanging('one two', 7), 'one two');
-    assert.equal(hanging('1  2  3  4 or more', 8), '1  2  3  4 or more');
+    assert.equal(hangingIndent('one two', 7), 'one two');
+    assert.equal(hangingIndent('1  2  3  4 or more', 8), '1  2  3  4 or more');
   });
 });
 
