@@ -312,13 +312,16 @@ it('fees.raiseOffer(): six raises reach ten times the first offer, also where a 
 });
 
 for (const maxFeeWei of [1000n * GWEI, null])
-  it(`fees.raiseOffer(): the tip is doubled in each step after the first one, --max-fee ${maxFeeWei}`, () => {
+  it(`fees.raiseOffer(): the tip is doubled in each step after the first one, the last offers all, --max-fee ${maxFeeWei}`, () => {
     const offer = { leastWei: 0n, raises: 0, fixedBy: null, mostWei: 10n * GWEI };
     const fees = createFees({ baseFeeWei: 7n, tipWei: 1n, legacy: false, maxFeeWei, offer });
     const tips = [];
     while (fees.raiseOffer(fees.current(), {}) === null) tips.push(Number(fees.current().maxPriorityFeePerGasWei));
     assert.equal(tips.length, 6);
-    for (const [i, tip] of tips.slice(1).entries()) assert.ok(Math.abs(tip / tips[i] - 2) < 1e-6, `${tips}`);
+    for (const [i, tip] of tips.slice(1, 5).entries()) assert.ok(Math.abs(tip / tips[i] - 2) < 1e-6, `${tips}`);
+    // A high limit is reached at once, because those before stay below ten times the first offer.
+    assert.ok(Math.abs(tips[5] / Number(maxFeeWei ?? 10n * GWEI) - 1) < 0.01, `${tips}`);
+    assert.ok(tips[4] < 6e9, `${tips}`);
   });
 
 it('fees.raiseOffer(): a minimum of the whole price above the limit names the limit to give, not a tip', () => {

@@ -193,7 +193,7 @@ describe('SetUpCosts', () => {
 
 describe('the cost of a load', () => {
   const COSTS = /** @type {any} */ ({ spentWei: 5n, openWei: 0n });
-  const AUDIT = /** @type {any} */ ({ exact: true, effectsOnChain: '10' });
+  const AUDIT = /** @type {any} */ ({ exact: true, effectsOnChain: '10', foreign: [] });
   const describeWith = (/** @type {object} */ found) =>
     describeSpending(null, COSTS, {
       decrease: { wei: 100n },
@@ -228,6 +228,13 @@ describe('the cost of a load', () => {
     assert.deepEqual(decreaseBetween(before, after, { wei: [0n, 100n] }), { wei: 70n });
     assert.deepEqual(decreaseBetween(before, after, { why: 'not known' }), { why: 'not known' });
     assert.equal(describeWith({ refillGasWei: 7n }).facts.spentWei, '112');
+  });
+
+  it('the fees are not known of wallets that another sender has used', () => {
+    const report = { ...AUDIT, exact: false, foreign: [{}] };
+    const { facts, unmeasured } = describeWith({ report });
+    assert.equal(facts.spentWei, null);
+    assert.match(unmeasured['/spending/spentWei'], /^another sender used a wallet/);
   });
 
   it('the fees are known if no value, or a known value, was sent', () => {

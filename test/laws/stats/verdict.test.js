@@ -294,7 +294,7 @@ const CASES = {
     ['too few wallets', openRun({ ...FEW, ...BLOCKS }), /did 2,000 .*; try -t 480 or --in-flight 3 for 4,000/],
     ['too few, no paced blocks', openRun({ ...FEW, latencyUs: 2e5, fastestUs: 1.5e5 }), FEW_WALLETS],
     ['always three blocks', openRun({ ...FEW, latencyUs: 3e5, fastestUs: 3e5, ...BLOCKS }), /minimum 300 ms/],
-    ['late timers', closedRun({ ...LATE, ...crowded({ delayMeanUs: 7200 }) }), /CPU 40 %.* 22 ms too high; try -t 400/],
+    ['late timers', closedRun({ ...LATE, ...crowded({ delayMeanUs: 7200 }) }), /CPU busy 40 %.* 22 ms too high; try -t 400/],
     ['one block, beside a loop that is always busy', closedRun(busy(1))],
     ['no gas limit', closedRun({ blocks: { full: 100, gasLimit: 0 } }), /intervals of 100 ms; try -t 400/],
     ['one at a time', closedRun({ latencyUs: 9e5, config: { threads: 1 } }), /, one operation at a time/],
@@ -370,7 +370,7 @@ const CASES = {
     [
       'an embedded chain, and other programs have the CPU',
       closedRun({ ...TWO_BLOCKS, ...crowded({}), environment: { embeddedChain: true } }),
-      /; other programs, such as the node, had the CPU 40 % .*, give .*, or run the node on another machine$/,
+      /; other programs, such as the node, kept the CPU busy 40 % .*, give .*, or run the node on another machine$/,
     ],
     [
       'too few wallets, or a slow node: the number that the rate needs is named',
@@ -554,7 +554,7 @@ const CASES = {
     [
       'a block took at once what the pool lacked',
       { ...withStarted(40_000), pace: paceOf({}) },
-      /^the pool had 0 transactions .* 500 were asked for \(--pool-target\): what it lacked was started /,
+      /^the pool had 0 transactions .* 500 were asked for \(--pool-target\): each shortfall was filled /,
     ],
     [
       'as many in flight as were asked for, of a pool that is not known',
@@ -571,7 +571,7 @@ const CASES = {
     ['one interval tells nothing', openRun({ verified: 2500, latencies: [7e6] })],
     ['a stall and then as before', openRun({ latencies: [1e5, 1e5, 1e5, 1e5, 1e5, 3e6, 1e5, 1e5] })],
     ['three blocks tell nothing', openRun({ ...GROWING, blocks: { count: 3 } })],
-    ['held, however busy it is', openRun(crowded({ utilization: 0.97, delayMeanUs: 9000 })), /CPU 40 %.* 27 ms too /],
+    ['held, however busy it is', openRun(crowded({ utilization: 0.97, delayMeanUs: 9000 })), /CPU busy 40 %.* 27 ms too /],
     ['held, though starts were late', openRun({ lagUs: [150_000] }), /; 1 % of the op.* begun, .* 150 ms or more/],
     ['held in full blocks', openRun(FULL)],
     ['users who rest', closedRun({ config: { thinkTimeMs: 1000 } }), /^users rested 90\.9 % of the time \(--thi/],

@@ -253,7 +253,7 @@ describe('stress find', () => {
     const [rate] = runs.slice(2).map((args) => given(args, 'rate'));
     assert.equal(runs.filter((args) => given(args, 'rate') === rate).length, 2);
     assert.deepEqual(find?.trials.filter(({ value }) => String(value) === rate).map(isEvidence), [false, true]);
-    assert.equal(lines.match(/\/s +again +as other programs had the CPU 30 % of the time$/gm)?.length, 1);
+    assert.equal(lines.match(/\/s +again +as other processes kept the CPU busy 30 % of the time$/gm)?.length, 1);
     const always = await found(temporaryFolder(t), ['--time-limit=1h'], { isDisturbed: (rate) => rate > 1000 });
     assert.ok((always.find?.high ?? Infinity) < 1500, 'the second run counts');
   });
