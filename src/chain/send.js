@@ -1,3 +1,4 @@
+import { exactAmount } from '../coin.js';
 import { FundsError, InterruptedError, RefusedError, RpcError, UnavailableError, oneLine } from '../errors.js';
 import {
   HEAD,
@@ -6,6 +7,7 @@ import {
   fullBlockAt,
   gasOf,
   gather,
+  headerAt,
   nonceOf,
   nullIfAbsent,
   nullIfRefused,
@@ -418,6 +420,7 @@ class Overdue {
   #head = { number: -1, sinceUs: 0, isProbed: false };
   #hasSaid = false;
   #hasSaidLost = false;
+  #hasSaidBaseFee = false;
   /** Replacements of one transaction that were said. */
   #said = 0;
   /** Why transactions are in no block. */
@@ -441,6 +444,7 @@ class Overdue {
     if (!this.#hasSaid)
       notice?.(`waiting for ${counted(missing.length, 'transaction')} of the set-up (the first: ${missing[0].hash})`);
     this.#hasSaid = true;
+    if (missing.length > 0) await this.#noteBaseFee(missing[0]);
     const next = await askAll(
       rpc,
       missing.map(({ wallet }) => nonceOf(wallet.address, 'latest')),
@@ -461,6 +465,16 @@ class Overdue {
         );
       }
     }
+  }
+
+  /** No block takes what offers less than its base fee, as with a low --max-fee. @param {Sent} sent */
+  async #noteBaseFee({ fee }) {
+    const { rpc, fees, notice } = this.#sender;
+    const { baseFeeWei = null } = (await ask(rpc, headerAt('latest'), 'setup')) ?? {};
+    if (baseFeeWei === null || maxPriceWei(fee) >= baseFeeWei) return;
+    this.why = `the base fee is ${exactAmount(baseFeeWei)}, and ${offerText(fee)} is offered: ${fees.limitWords()}`;
+    if (!this.#hasSaidBaseFee) notice?.(`blocks take no transaction of the set-up: ${this.why}`);
+    this.#hasSaidBaseFee = true;
   }
 
   /** Blocks before a loss have not left it out. @param {Sent} sent @param {{block: number, losses: number}} known @param {number} head */

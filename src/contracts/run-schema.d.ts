@@ -452,11 +452,11 @@ export type IntervalRow = {
   endMs: number;
   /** With --check consistency: contradictions found in the interval, by code. */
   violations?: Record<string, number>;
-  /** With --refill-below: what the funder paid in the interval. */
+  /** With --refill-below: what the funder paid in the interval; without gasWei, receipts did not state it. */
   refills?: {
     payments: number;
     valueWei: string | null;
-    gasWei: string | null;
+    gasWei?: string | null;
     funderWei?: string | null;
   };
   /** With --pool-target or --max-base-fee. */

@@ -267,6 +267,8 @@ export class SetUpCosts {
   spentWei = 0n;
   /** Of transactions that are sent and have no receipt yet, at their highest price. */
   openWei = 0n;
+  /** Whether all receipts said what was paid. */
+  isStated = true;
   #capWei;
 
   /** @param {bigint | null} capWei */
@@ -302,13 +304,14 @@ export class SetUpCosts {
   }
 
   /**
-   * What receipts do not state counts as it was offered.
+   * What receipts do not state is charged as it was offered.
    * @param {{gasLimit: bigint}} order
    * @param {ChainReceipt} receipt
    * @param {bigint} offeredWei price per gas
    */
   spend({ gasLimit }, { gasUsed, priceWei, dataFeeWei }, offeredWei) {
     this.release({ gasLimit }, offeredWei);
+    if (gasUsed === null || priceWei === null) this.isStated = false;
     this.spentWei += BigInt(gasUsed ?? gasLimit) * (priceWei ?? offeredWei) + dataFeeWei;
   }
 
@@ -341,6 +344,9 @@ export async function balanceOf(rpc, wallets, blockNumber, purpose) {
 /** @typedef {Awaited<ReturnType<typeof balanceOf>>} Balance */
 
 export const NOT_PAID = Object.freeze({ why: 'plain calls are not paid for' });
+
+/** What they were offered is an upper bound, which --max-spend is charged with. */
+const UNSTATED = Object.freeze({ why: 'a receipt of the node states no gas used, or no price' });
 
 /** They count in the set-up as they were offered. */
 const UNSETTLED = Object.freeze({ why: 'transactions of the set-up were in no block yet' });
@@ -382,21 +388,24 @@ function feesOf(spent, valueWei, audit) {
  * For the run file.
  * @param {bigint | null} capWei
  * @param {SetUpCosts | null} costs null: plain calls
- * @param {{decrease: Balance, valueWei: bigint | undefined, report: AuditReport | null, refillGasWei?: bigint}} found
+ * @param {{decrease: Balance, valueWei: bigint | undefined, report: AuditReport | null, refillGasWei?: bigint | null}} found
+ *   refillGasWei: null: not known
  */
 export function describeSpending(capWei, costs, { decrease, valueWei, report, refillGasWei = 0n }) {
-  const { spentWei = 0n, openWei = 0n } = costs ?? {};
-  const fees = openWei > 0n ? UNSETTLED : feesOf(decrease, valueWei, report);
+  const { spentWei = 0n, openWei = 0n, isStated = true } = costs ?? {};
+  const areKnown = isStated && refillGasWei !== null;
+  const fees = openWei > 0n ? UNSETTLED : areKnown ? feesOf(decrease, valueWei, report) : UNSTATED;
+  const setUp = costs === null ? NOT_PAID : isStated ? null : UNSTATED;
   /** @type {Spending} */
   const facts = {
     capWei: capWei === null ? null : String(capWei),
-    setUpWei: costs === null ? null : String(spentWei + openWei),
+    setUpWei: setUp === null ? String(spentWei + openWei) : null,
     leftWei: 'why' in decrease ? null : String(decrease.wei),
-    spentWei: 'why' in fees ? null : String(spentWei + fees.wei + refillGasWei),
+    spentWei: 'why' in fees ? null : String(spentWei + fees.wei + (refillGasWei ?? 0n)),
   };
   /** @type {Record<string, string>} */
   const unmeasured = {};
-  if (costs === null) unmeasured['/spending/setUpWei'] = NOT_PAID.why;
+  if (setUp !== null) unmeasured['/spending/setUpWei'] = setUp.why;
   if ('why' in decrease) unmeasured['/spending/leftWei'] = decrease.why;
   if ('why' in fees) unmeasured['/spending/spentWei'] = fees.why;
   return { facts, unmeasured };

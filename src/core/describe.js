@@ -65,7 +65,8 @@ export function describeRun(
   const { stats, window, intervals, windowStartedAtMs, loadStartUs, throughput } = loaded;
   const windowEndUs = Math.min(window.endUs, ended.untilUs);
   const { failureWords, reorgs, ...engineStats } = loaded.engineStats;
-  const refillGasWei = BigInt(observed.members.refills?.gasWei ?? 0);
+  const { gasWei = '0' } = observed.members.refills ?? {};
+  const refillGasWei = gasWei === null ? null : BigInt(gasWei);
   const costs = ready.sender === null && ended.setUpFailure === undefined ? null : ready.costs;
   const spending = describeSpending(config.wallets.maxSpendWei, costs, { decrease, valueWei, report, refillGasWei });
   const own = network.stats();

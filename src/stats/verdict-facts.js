@@ -179,7 +179,7 @@ const ENDED_BY_ENDPOINT = Object.freeze({
 });
 
 /** By --max-base-fee or --pool-target. @param {RunFile} run @returns {string | null} */
-export function heldBack({ pace, window, intervals, instance }) {
+export function heldBack({ pace, window, intervals, instance, blocks, environment }) {
   if (pace === undefined) return null;
   const { poolTarget, depth, pausedMs } = pace;
   const pausedShare = Math.min(1, pausedMs / window.durationMs);
@@ -188,7 +188,10 @@ export function heldBack({ pace, window, intervals, instance }) {
   if (poolTarget === null) return null;
   const share = 1 / (instance?.instances ?? 1);
   const asked = `${whole(poolTarget)} were asked for (--pool-target)`;
+  // The counts of a mix are those of the plain calls too.
+  const hasCalls = environment.workload.calls !== undefined;
   if (depth === null) {
+    if (hasCalls) return null;
     const rows = intervals.filter(({ phase }) => phase === 'load');
     const inFlight = rows.reduce((sum, row) => sum + row.inFlight, 0) / rows.length;
     return inFlight >= DEEP * share * poolTarget
@@ -199,7 +202,7 @@ export function heldBack({ pace, window, intervals, instance }) {
   const words = `the pool had ${counted(Math.round(mean), 'transaction')} on average, and ${asked}`;
   if (mean >= DEEP * poolTarget) return words;
   const lacked = share * (poolTarget * depth.samples - depth.sum);
-  return window.counts.started < DEEP * lacked
+  return (hasCalls ? blocks.ours : window.counts.started) < DEEP * lacked
     ? null
     : `${words}: each shortfall was filled at the next check, and included soon after`;
 }

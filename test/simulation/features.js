@@ -96,7 +96,8 @@ export function featuresIn(folder) {
     },
     maxBaseFee: {
       none: {},
-      low: { args: '--max-base-fee 20wei' },
+      // Between the ends of the base fee that rises and falls.
+      low: { args: '--max-base-fee 100wei' },
       high: { args: '--max-base-fee 100gwei' },
       'below all': { args: '--max-base-fee 5wei', limits: 'rate-bound' },
     },
@@ -175,6 +176,7 @@ export const FILES = Object.freeze({
  * @property {readonly [from: number, to: number, node?: number]} [away] seconds of the load in which no node, or this one, answers
  * @property {boolean} [isDeadAtTheEnd]
  * @property {boolean} [isForeign] another program uses a wallet
+ * @property {boolean} [hidesPrices] receipts have no price
  * @property {boolean} [statesNoGas]
  * @property {boolean} [contradicts] a node announces what it does not serve
  * @property {string[]} causes verdicts that are true of a run on it, beside those of every chain
@@ -230,7 +232,7 @@ export const BEHAVIOURS = Object.freeze({
       isSend(request) && seconds > 1 && count('refused') % 5 === 0
         ? { error: { code: -32603, message: 'Internal error' } }
         : undefined,
-    causes: ['node-bound'],
+    causes: ['node-bound', 'refused'],
   },
   'slow submissions': {
     takesMs: ({ method }) => (isSend({ method }) ? 700 : 0),
@@ -281,6 +283,15 @@ export const BEHAVIOURS = Object.freeze({
       method === 'eth_getBlockReceipts'
         ? { error: { code: -32601, message: 'the method eth_getBlockReceipts does not exist' } }
         : undefined,
+    causes: [],
+  },
+  'receipts without a price': {
+    after: ({ method }, { result }) => {
+      if (!/Receipt/.test(method) || (result ?? null) === null) return undefined;
+      const priceless = (/** @type {any} */ receipt) => ({ ...receipt, effectiveGasPrice: undefined });
+      return { result: Array.isArray(result) ? result.map(priceless) : priceless(result) };
+    },
+    hidesPrices: true,
     causes: [],
   },
   'late receipts': {

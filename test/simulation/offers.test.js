@@ -24,3 +24,13 @@ for (const workers of [1, 2])
     assert.equal(code, 0);
     assert.equal(run.generator.resubmissions.replaced, 1);
   });
+
+it('a --max-fee below the base fee is named, not the chain', async () => {
+  const { code, words } = await simulatedRun('--max-fee 6wei --tx-timeout 20s');
+  assert.equal(code, 69);
+  assert.match(
+    words,
+    /blocks take no transaction of the set-up: the base fee is 7 wei, and .*6 wei.* is offered: --max-fee/,
+  );
+  assert.doesNotMatch(words, /does the chain make blocks/);
+});

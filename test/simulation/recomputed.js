@@ -292,14 +292,15 @@ export const RECOMPUTED = {
       yield `${last.tps} ${last.elapsedMs} ms after the start, and ${rate} in the window`;
   },
 
-  *'refills are the payments of the funder'({ chain, loadStartUs }, { refills, audit, end }) {
+  *'refills are the payments of the funder'({ chain, loadStartUs, behaviour }, { refills, audit, end }) {
     if (refills === undefined || refills.transactions === null || audit === null || end === 'set_up_failed') return;
     const late = new Set(
       chain.submissions.filter(({ atUs, from }) => from === FUNDER && atUs >= loadStartUs).map(({ hash }) => hash),
     );
     const receipts = chain.receiptsOf(({ transactionHash }) => late.has(transactionHash));
     const gasWei = receipts.reduce((sum, one) => sum + BigInt(one.gasUsed) * BigInt(one.effectiveGasPrice), 0n);
-    if (refills.transactions !== receipts.length || BigInt(refills.gasWei ?? 0) !== gasWei)
+    const isGasRight = refills.gasWei === null ? behaviour.hidesPrices : BigInt(refills.gasWei) === gasWei;
+    if (refills.transactions !== receipts.length || !isGasRight)
       yield `${JSON.stringify(refills)}; the chain has ${receipts.length} payments of ${gasWei} wei gas`;
   },
 
@@ -355,17 +356,6 @@ export const RECOMPUTED = {
       .receiptsOf(({ transactionHash }) => early.has(transactionHash))
       .reduce((sum, one) => sum + BigInt(one.gasUsed) * BigInt(one.effectiveGasPrice), 0n);
     if (BigInt(spending.setUpWei) !== wei) yield `setUpWei ${spending.setUpWei}, the chain has taken ${wei}`;
-  },
-
-  *'requests are those that the nodes have got'({ behaviour, config, requests, stopsUs }, run) {
-    const { generator, consistency, refills, end } = run;
-    // The threads that refill and check have their own connections; checks count what was answered.
-    if (end === 'set_up_failed' || refills !== undefined || (consistency != null && behaviour.away)) return;
-    const counted = sumOf(Object.values(generator.rpcCalls)) + (consistency?.requests ?? 0);
-    // Those that are under way when the run ends.
-    const { threads, inFlight } = config.load;
-    const margin = 4 + 0.01 * requests + (end === 'duration' && stopsUs.length === 0 ? 0 : threads * inFlight);
-    if (Math.abs(counted - requests) > margin) yield `${counted} were counted, the nodes have got ${requests}`;
   },
 
   *'each thread has one event loop'(_, { intervals, generator }) {

@@ -15,7 +15,7 @@ import { KNOWN, singlesOf } from './suite.js';
  * @typedef {object} RecordedRun
  * @property {Configuration} configuration
  * @property {string} result the main figures, in words
- * @property {Record<string, string>} parts digests of the members of the run file, of its merge alone, of all figures, of what was shown during the run, and of the messages
+ * @property {Record<string, string>} parts digests of the members of the run file, of its merge alone, of all figures, of what was shown during the run, of the messages and of the terminal
  */
 
 const FILE = new URL('recorded.ndjson', import.meta.url);
@@ -59,14 +59,19 @@ export function runToRecord(simulator, configuration) {
 }
 
 /** @param {Observed} observed @returns {RecordedRun} */
-export function recordOf({ configuration, code, run, lines, live }) {
+export function recordOf({ configuration, code, run, lines, live, text }) {
   const file = run === null ? null : comparableOf(run);
   const figures = file === null ? [] : figureNames().map((name) => figureIn(file, name));
   const hasLoad = file !== null && file.end !== 'set_up_failed';
   const merged = hasLoad ? { ...mergedAlone(file), ...NOT_RECORDED_OF_MERGES } : null;
-  const parts = Object.entries({ ...file, figures, live, merged, messages: lines }).filter(
-    ([name]) => !NOT_RECORDED.has(name),
-  );
+  const parts = Object.entries({
+    ...file,
+    figures,
+    live,
+    merged,
+    messages: lines,
+    terminal: text.replaceAll(MEMORY, ''),
+  }).filter(([name]) => !NOT_RECORDED.has(name));
   return {
     configuration,
     result: run === null ? `exit ${code}` : `exit ${code}: ${resultOf(run)}`,
@@ -96,6 +101,9 @@ function resultOf({ counts, audit, verdict, rates, latency }) {
   const p99 = latency.total.p99Us === null ? 'unknown' : Math.round(latency.total.p99Us / 1000);
   return `${verified} of ${started} verified, ${failed} failed, ${timedOut} timed out; ${tps} per second, p99 ${p99} ms; ${verdict?.name}; audit ${audit?.result}`;
 }
+
+/** That of the real process. */
+const MEMORY = /peak\s+memory\s+[\d.,]+/g;
 
 /** @param {RunFile} run @param {string} name */
 function figureIn(run, name) {

@@ -41,7 +41,6 @@ import { VirtualTime, createSimulatedPlatform } from './platform.js';
  * @property {ReturnType<ReturnType<typeof createMemoryChain>['head']>} before the chain when the load began
  * @property {string[]} threads programs that were started in threads
  * @property {string[]} nodeWarnings of Node.js
- * @property {number} requests that its nodes have got
  * @property {number} loadStartUs Infinity: it did not begin
  * @property {number[]} stopsUs when the user has stopped it
  * @property {number | null} loadEndUs null: it did not begin
@@ -114,12 +113,8 @@ async function simulate(configuration, seed, { argv, env, rich, stretch, isAlign
   const platform = createSimulatedPlatform(
     time,
     seed,
-    transportsOf(behaviour, chain, clock, {
-      ...{ sinceLoad, latencyMs: () => 10 + 4 * latency() },
-      onRequest: () => void (requests += 1),
-    }),
+    transportsOf(behaviour, chain, clock, { sinceLoad, latencyMs: () => 10 + 4 * latency() }),
   );
-  let requests = 0;
   const user = new User(configuration.act ?? 'none', clock, randomNumbers(seed));
   /** @type {BeforeLoad} */
   const align = () => ({
@@ -185,7 +180,6 @@ async function simulate(configuration, seed, { argv, env, rich, stretch, isAlign
         text: screen.join('\n'),
         threads: platform.threads,
         nodeWarnings,
-        requests,
       },
       ...{ stopsUs: user.stopsUs, loadEndUs, endUs: clock.nowUs() },
     };
@@ -246,11 +240,11 @@ class User {
  * @param {Behaviour} behaviour
  * @param {ReturnType<typeof createMemoryChain>} chain
  * @param {Platform['clock']} clock
- * @param {{sinceLoad: () => number, latencyMs: () => number, onRequest: () => void}} network sinceLoad: seconds
+ * @param {{sinceLoad: () => number, latencyMs: () => number}} network sinceLoad: seconds
  * @returns {Platform['transports']}
  */
 function transportsOf({ before, after, takesMs = () => 0, lagMs = {}, away }, chain, clock, network) {
-  const { sinceLoad, latencyMs, onRequest } = network;
+  const { sinceLoad, latencyMs } = network;
   /** @param {number} node */
   const isAway = (node) => {
     const [from, to, only = node] = away ?? [Infinity, Infinity];
@@ -264,7 +258,6 @@ function transportsOf({ before, after, takesMs = () => 0, lagMs = {}, away }, ch
     /** @type {any} */
     const dialect = {
       before: (/** @type {any} */ request, /** @type {any} */ context) => {
-        onRequest();
         if (isAway(node)) throw new Error('connection refused');
         const waitMs = takesMs(request);
         if (waitMs > 0) return clock.sleep(waitMs).then(() => before?.(request, { ...context, ...more() }));

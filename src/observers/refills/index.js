@@ -12,7 +12,8 @@ import { timeText } from '../../text.js';
  *
  * @typedef {{hasBegun?: boolean, isEnding?: boolean, isOver?: boolean, isAborted?: boolean, isGranted?: boolean}} RefillMessage isEnding: the load starts nothing more;
  *   isGranted: answer of the budget
- * @typedef {{transactions: number, payments: number, valueWei: bigint, gasWei: bigint}} RefillFacts
+ * @typedef {{transactions: number, payments: number, valueWei: bigint, gasWei: bigint, isStated: boolean}} RefillFacts isStated:
+ *   whether all receipts said what was paid for gas
  * @typedef {{facts: RefillFacts, paidWei: bigint[], open: number}} RefillResult open: transactions whose outcome is not known
  */
 
@@ -21,7 +22,7 @@ const FINISH_MS = 30_000;
 const ANSWER_MS = 5000;
 
 /** @returns {RefillFacts} */
-const nothing = () => ({ transactions: 0, payments: 0, valueWei: 0n, gasWei: 0n });
+const nothing = () => ({ transactions: 0, payments: 0, valueWei: 0n, gasWei: 0n, isStated: true });
 
 /** The run's side. @implements {RunObserver} */
 export class Refills {
@@ -85,13 +86,13 @@ export class Refills {
   /** What was paid in the interval, and what the funder has left. */
   row() {
     if (isUnknown(this.#facts)) return {};
-    const [{ payments, valueWei, gasWei }, past] = [this.#facts, this.#past];
+    const [{ payments, valueWei, gasWei, isStated }, past] = [this.#facts, this.#past];
     this.#past = this.#facts;
     return {
       refills: {
         payments: payments - past.payments,
         valueWei: String(valueWei - past.valueWei),
-        gasWei: String(gasWei - past.gasWei),
+        ...(isStated && { gasWei: String(gasWei - past.gasWei) }),
         ...(this.#funderWei !== null && { funderWei: String(this.#funderWei) }),
       },
     };
@@ -105,8 +106,9 @@ export class Refills {
 /** @param {RefillFacts | Unknown} facts @returns {WithUnknown<NonNullable<RunFile['refills']>>} */
 function membersOf(facts) {
   if (isUnknown(facts)) return { transactions: facts, payments: facts, valueWei: facts, gasWei: facts };
-  const { valueWei, gasWei, ...counts } = facts;
-  return { ...counts, valueWei: String(valueWei), gasWei: String(gasWei) };
+  const { valueWei, gasWei, isStated, ...counts } = facts;
+  const gas = isStated ? String(gasWei) : unknown('a receipt of the node states no gas used, or no price');
+  return { ...counts, valueWei: String(valueWei), gasWei: gas };
 }
 
 /** Few calls, so that nothing on the thread of the load grows with the number of wallets. */

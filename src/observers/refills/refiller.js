@@ -54,7 +54,7 @@ const LAG_US = 5e6;
 const POLL_MS = 500;
 
 export class Refiller {
-  facts = { transactions: 0, payments: 0, valueWei: 0n, gasWei: 0n };
+  facts = { transactions: 0, payments: 0, valueWei: 0n, gasWei: 0n, isStated: true };
   /** By position. @type {bigint[]} */
   paidWei;
   /** Balance of the funder at the last reading. @type {bigint | null} */
@@ -218,10 +218,12 @@ export class Refiller {
       this.#open.delete(hash);
       // What a receipt does not state stays charged.
       const { gasUsed = 0, priceWei = 0n, dataFeeWei = 0n } = receipt ?? {};
-      const gasWei = gasUsed === null || priceWei === null ? sent.reservedWei : BigInt(gasUsed) * priceWei;
+      const isStated = gasUsed !== null && priceWei !== null;
+      const gasWei = isStated ? BigInt(gasUsed) * priceWei : sent.reservedWei;
       await charge(gasWei - sent.reservedWei);
       if (receipt === null) continue;
       this.facts.transactions += 1;
+      this.facts.isStated &&= isStated;
       this.facts.gasWei += gasWei + dataFeeWei;
       if (receipt.isSuccess) for (const payment of sent.payments) this.#credit(payment);
     }

@@ -187,7 +187,7 @@ describe('a refill', () => {
     assert.equal(await round(), 5000);
     for (const [i, ether] of [3n, 1n, 3n, 5n].entries()) assert.equal(balances.get(addressOf(i)), ether * ETHER);
     const gasWei = BigInt(21_000 + 2 * GAS_PER_PAYMENT) * GWEI;
-    assert.deepEqual(refiller.facts, { transactions: 1, payments: 2, valueWei: 5n * ETHER + 1n, gasWei });
+    assert.deepEqual(refiller.facts, { transactions: 1, payments: 2, valueWei: 5n * ETHER + 1n, gasWei, isStated: true });
     assert.deepEqual(refiller.paidWei, [2n * ETHER + 1n, 0n, 3n * ETHER, 0n]);
     assert.equal(state.chargedWei, gasWei, 'what was reserved and not used is given back');
     assert.deepEqual(warnings, []);
@@ -467,15 +467,15 @@ describe('the side of the load', () => {
     const { refills, post } = open({ result: new Promise(() => {}) });
     const none = { payments: 0, valueWei: '0', gasWei: '0' };
     assert.deepEqual(refills.row(), { refills: none });
-    post({ facts: { transactions: 1, payments: 2, valueWei: 3n, gasWei: 4n }, funderWei: 90n });
+    post({ facts: { transactions: 1, payments: 2, valueWei: 3n, gasWei: 4n, isStated: true }, funderWei: 90n });
     assert.deepEqual(refills.row(), { refills: { payments: 2, valueWei: '3', gasWei: '4', funderWei: '90' } });
     assert.deepEqual(refills.row(), { refills: { ...none, funderWei: '90' } });
-    post({ facts: { transactions: 2, payments: 3, valueWei: 5n, gasWei: 5n }, funderWei: 80n });
+    post({ facts: { transactions: 2, payments: 3, valueWei: 5n, gasWei: 5n, isStated: true }, funderWei: 80n });
     assert.deepEqual(refills.row(), { refills: { payments: 1, valueWei: '2', gasWei: '1', funderWei: '80' } });
   });
 
   it('has the facts for the run file, and the payments for the audit', async () => {
-    const facts = { transactions: 1, payments: 2, valueWei: 3n, gasWei: 4n };
+    const facts = { transactions: 1, payments: 2, valueWei: 3n, gasWei: 4n, isStated: true };
     const { refills, post } = open({ result: Promise.resolve({ facts, paidWei: [1n, 2n], open: 0 }) });
     post({ facts });
     const members = { refills: { transactions: 1, payments: 2, valueWei: '3', gasWei: '4' } };
@@ -486,7 +486,7 @@ describe('the side of the load', () => {
   });
 
   it('does not know the payments if the thread failed, or one is in no block', async () => {
-    const facts = { transactions: 0, payments: 0, valueWei: 0n, gasWei: 0n };
+    const facts = { transactions: 0, payments: 0, valueWei: 0n, gasWei: 0n, isStated: true };
     for (const [result, why] of /** @type {Array<[any, RegExp]>} */ ([
       [{ why: 'its thread ended' }, /^what the funder has paid is not known: its thread ended$/],
       [{ facts, paidWei: [0n], open: 1 }, /^payments of the funder were in no block/],
