@@ -382,8 +382,16 @@ export type SnapshotState = Omit<Snapshot, 'interval' | 'rest'> & {
 export type EngineReport = {
   stats: Stats;
   inFlight: number;
-  /** silentMs: time since the last successful poll, and why; stillMs: time without a new block */
-  silence: { silentMs: number; stillMs: number; words: string } | null;
+  /**
+   * silentMs: time since the last successful poll, and why; stillMs: time without a new block; past: the longest time
+   * without an answer that ended in the interval
+   */
+  silence: {
+    silentMs: number;
+    stillMs: number;
+    words: string;
+    past?: { ms: number; toUs: number } | null;
+  } | null;
   /** by kind; each kind is shown once */
   warnings: Record<string, string>;
   reorgs: ReorgEvent[];

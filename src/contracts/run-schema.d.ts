@@ -461,7 +461,7 @@ export type IntervalRow = {
   };
   /** With --pool-target or --max-base-fee. */
   pace?: { pausedMs: number; depth?: PoolDepth };
-  /** Only where at its end no look at the chain had been answered for a while. */
+  /** Only where no look at the chain was answered for a while: the longest time that ended in the interval, or goes on at its end. */
   silence?: { ms: number; words: string };
   /** What happened in it. */
   counts: Counts;
@@ -677,8 +677,10 @@ export type GeneratorFacts = {
   nodeLimits?: NodeLimitFacts;
   /** How often transactions were sent again. */
   resubmissions: {
-    /** The same bytes, because the node did not answer, or was busy. */
+    /** The same bytes, after a refusal or because no answer came. */
     repeated: number;
+    /** Of those that were repeated: the node had answered with a refusal. */
+    refused?: number;
     /** The same bytes, of a transaction that was accepted and is in no block, or whose block left the chain. */
     rebroadcast: number;
     /** Of those that were rebroadcast: the node did not know the transaction any more, and accepted it again. */

@@ -103,7 +103,7 @@ export class ThreadEngine {
   #loadStartUs = 0;
   #lastBlockAtUs = 0;
   /** @type {Resubmissions} */
-  #resubmissions = { repeated: 0, rebroadcast: 0, lost: 0, lostMs: 0, replaced: 0, leftOut: 0, leftOutMs: 0 };
+  #resubmissions = { repeated: 0, refused: 0, rebroadcast: 0, lost: 0, lostMs: 0, replaced: 0, leftOut: 0, leftOutMs: 0 };
   /** @type {Refusals} */
   #refusals = {};
   /** Null: plain calls. @type {NodeLimits | null} */
@@ -111,6 +111,8 @@ export class ThreadEngine {
   #reorgs = noReorgs();
   /** Since the previous interval. @type {ReorgEvent[]} */
   #newReorgs = [];
+  /** The longest time without an answer that ended in the interval. @type {{ms: number, toUs: number} | null} */
+  #pastSilence = null;
   /** Since the previous interval. */
   #blocks = noBlocks();
   #isStopped = false;
@@ -203,6 +205,9 @@ export class ThreadEngine {
         this.#seeBlock(block, callOf(0, accounts[0].wallet.nonce).gasLimit);
       },
       onSighting: (sighting) => this.#sightings.push(sighting),
+      onSilence: (silence) => {
+        if (silence.ms > (this.#pastSilence?.ms ?? 0)) this.#pastSilence = silence;
+      },
       onFailure: (error) => this.#retryPolicy.noteOutage(error, clock.nowUs()),
       onReorg: (reorg) => this.#reorganise(reorg),
       onReplaced: (words) => onStop('chain_replaced', new UnavailableError(words)),
@@ -364,7 +369,8 @@ export class ThreadEngine {
     const words = detector?.lastError?.message ?? '';
     // Not counting the time before the load.
     const stillMs = Math.min(detector?.stillMs ?? 0, (nowUs - this.#loadStartUs) / 1000);
-    const silence = detector === undefined ? null : { silentMs: detector.silentMs, stillMs, words };
+    const silence = detector === undefined ? null : { silentMs: detector.silentMs, stillMs, words, past: this.#pastSilence };
+    this.#pastSilence = null;
     /** @type {Record<string, string>} */
     const warnings = typeof detector?.warning === 'string' ? { inclusion: detector.warning } : {};
     if (detector?.note) warnings.chain = detector.note;

@@ -384,14 +384,19 @@ export class Load {
     }
   }
 
-  /** Without the time in which stress itself was stopped. @param {EngineReport['silence']} silence @param {number} nowUs */
+  /** Without the time in which stress itself was stopped. @param {EngineReport['silence']} silence @param {number} nowUs @returns {EngineReport['silence']} */
   #silenceOf(silence, nowUs) {
     if (silence === null) return null;
-    const less = (/** @type {number} */ ms) => {
-      const spanUs = { fromUs: nowUs - 1000 * ms, toUs: nowUs };
+    const less = (/** @type {number} */ ms, toUs = nowUs) => {
+      const spanUs = { fromUs: toUs - 1000 * ms, toUs };
       return Math.max(0, ms - stoppedUs(this.#options.watch?.stops ?? [], spanUs) / 1000);
     };
-    return { ...silence, silentMs: less(silence.silentMs), stillMs: less(silence.stillMs) };
+    const { past = null } = silence;
+    return {
+      ...silence,
+      ...{ silentMs: less(silence.silentMs), stillMs: less(silence.stillMs) },
+      past: past === null ? null : { ...past, ms: less(past.ms, past.toUs) },
+    };
   }
 
   /** @param {Phase} phase @param {EngineReport} report @param {Pick<Counts, 'started' | 'verified'>} totals until its end @param {Readings} probes */
@@ -401,8 +406,8 @@ export class Load {
     const gapMaxMs = Math.max(blocks.gapMaxMs ?? 0, silence?.stillMs ?? 0);
     const { isPlain } = this.#options;
     const row = rowOf(stats, { phase, loadStartUs, inFlight, blocks: { ...blocks, gapMaxMs }, probes, isPlain });
-    if (silence !== null && silence.silentMs >= SILENT_MS)
-      row.silence = { ms: silence.silentMs, words: silence.words || 'no answer in time' };
+    const silentMs = Math.max(silence?.silentMs ?? 0, silence?.past?.ms ?? 0);
+    if (silentMs >= SILENT_MS) row.silence = { ms: silentMs, words: silence?.words || 'no answer in time' };
     Object.assign(row, this.#options.observers?.row(phase, stats.endUs));
     this.#log.add(row);
     const censored = stats.distribution('censored');

@@ -95,6 +95,8 @@ export class Submissions {
 export class OperationSubmission {
   /** Writes of the current try: a batch that was refused is repeated in smaller ones. */
   #writes = 0;
+  /** The node answered the last try with an error. */
+  #isRefused = false;
   #tools;
   #operation;
 
@@ -125,6 +127,7 @@ export class OperationSubmission {
     const { rpc, inclusion, resubmissions } = this.#tools;
     const { raw, hash } = this.#operation;
     if (tries > 0) resubmissions[isRaised ? 'replaced' : 'repeated'] += 1;
+    if (tries > 0 && !isRaised && this.#isRefused) resubmissions.refused += 1;
     this.#writes = 0;
     const purpose = tries === 0 ? 'submit' : 'resubmit';
     return inclusion.submit === undefined
@@ -157,6 +160,7 @@ export class OperationSubmission {
   noteError(error, refusal) {
     const { clock, retryPolicy, refusals, limits } = this.#tools;
     this.isUnsure ||= this.#writes > 1;
+    this.#isRefused = refusal !== null;
     if (error instanceof StressError) this.#operation.error = error;
     if (refusal !== null) {
       const counted = (refusals[refusal] ??= { count: 0, words: /** @type {RpcError} */ (error).rpcMessage });

@@ -1,7 +1,7 @@
 import { retryAfterMs } from '../chain/retries.js';
 import { isBusy } from '../chain/refusals.js';
 import { within } from '../clock.js';
-import { RpcError, TransportError } from '../errors.js';
+import { ProtocolError, RpcError, TransportError } from '../errors.js';
 import { BlockNotServedError, HeadSource, PollPace, Sightings, describeBlock, fetchBlock, fetchHead } from './heads.js';
 
 /**
@@ -38,6 +38,9 @@ const LAG_MS = 5000;
 /** After this time with a head below the first block of the load the run ends, because none of it can be found. */
 const BELOW_START_MS = 20_000;
 
+/** A shorter time until an answer is no silence. */
+const SILENT_MS = 1500;
+
 /** How long the end waits for a request to an endpoint that did not answer before. */
 const UNANSWERED_MS = 250;
 
@@ -70,6 +73,8 @@ export class ChainFollower {
   /** When it was read. */
   #newestAtUs;
   #lastSuccessUs;
+  /** When the first request was sent that has no answer; null: none. @type {number | null} */
+  #askedUs = null;
   /** Since when the node's head has been below the last block read. @type {number | null} */
   #behindSinceUs = null;
   #failedPolls = 0;
@@ -203,14 +208,22 @@ export class ChainFollower {
     while (!this.#isStopped) {
       this.#isWoken = false;
       let askedMs = 0;
+      this.#askedUs ??= clock.nowUs();
       try {
         await this.#check();
+        this.#answered();
+        this.#askedUs = null;
         this.#lastSuccessUs = clock.nowUs();
         this.#pace.succeeded();
       } catch (error) {
         this.#failedPolls += 1;
         this.#lastError = /** @type {Error} */ (error);
         this.#options.onFailure?.(error);
+        const isSilent = error instanceof TransportError || (error instanceof ProtocolError && !isBusy(error));
+        if (!isSilent) {
+          this.#answered();
+          this.#askedUs = null;
+        }
         // The announced block may not exist.
         this.#heads.newest = this.#done;
         if (error instanceof BlockNotServedError) this.#pace.notServed();
@@ -224,9 +237,18 @@ export class ChainFollower {
     }
   }
 
+  /** The node has answered: what it has not answered yet is asked from now on. */
+  #answered() {
+    const nowUs = this.#options.clock.nowUs();
+    const ms = (nowUs - (this.#askedUs ?? nowUs)) / 1000;
+    if (ms >= SILENT_MS) this.#options.onSilence?.({ ms, toUs: nowUs });
+    this.#askedUs = nowUs;
+  }
+
   async #check() {
     const head = await this.#latest();
     if (this.#isGivenUp) return;
+    this.#answered();
     this.#pace.announced(head);
     this.#behindSinceUs = head >= this.#done ? null : (this.#behindSinceUs ?? this.#options.clock.nowUs());
     if (head > this.#done) await this.#readUpTo(head);
@@ -255,6 +277,7 @@ export class ChainFollower {
         const count = Math.min(MAX_IN_FLIGHT, head - this.#done);
         const answers = await Promise.allSettled(Array.from({ length: count }, (_, i) => this.#fetch(first + i)));
         if (this.#isGivenUp) return;
+        if (answers.some(({ status }) => status === 'fulfilled')) this.#answered();
         const { isFork, error } = this.#takeAll(answers, clock.nowUs(), head);
         if (isFork) await this.#goBack(this.#done);
         if (isFork && !this.#isParentless) return;

@@ -26,6 +26,7 @@ import { METHOD as SYNC, SyncInclusion, isRefused } from './sync.js';
  * @property {(block: Block) => void} onBlock called for each new block, in order, before its transactions are reported
  * @property {(sighting: Sighting) => void} [onSighting] called when its transactions are reported
  * @property {(error: unknown) => void} [onFailure] called when the chain could not be read
+ * @property {(silence: {ms: number, toUs: number}) => void} [onSilence] the node answers again
  *
  * @typedef {object} DetectorRow
  * @property {(options: InclusionOptions) => InclusionDetector} create

@@ -242,10 +242,11 @@ function stallText(run) {
 
 /** @param {RunFile} run */
 function sentAgainText({ generator }) {
-  const { repeated, rebroadcast, lost = 0, replaced, leftOut = 0 } = generator.resubmissions;
+  const { repeated, refused = null, rebroadcast, lost = 0, replaced, leftOut = 0 } = generator.resubmissions;
   /** @type {Array<[number, string]>} */
   const sentAgain = [
-    [repeated, 'without an answer, or while the node was busy'],
+    [refused ?? 0, 'after a refusal'],
+    [repeated - (refused ?? 0), refused === null ? 'after a refusal, or without an answer' : 'without an answer'],
     [lost, 'lost by the node'],
     [rebroadcast - lost, lost > 0 ? 'rebroadcast for other reasons' : 'rebroadcast'],
     [

@@ -244,7 +244,7 @@ export const ROW = {
     blocks: BLOCKS,
     probes: READINGS,
     ...OF_ROW,
-    silence: latestOrFirst,
+    silence: knownOf((a, b) => (a.ms > b.ms ? a : b)),
   },
 };
 
@@ -286,7 +286,11 @@ export const REORGS = {
 /** With several endpoints one thread may get responses while another does not: the shorter silence counts. @type {Rule} */
 const SILENCE = knownOf((a, b) => {
   const { silentMs, words } = a.silentMs <= b.silentMs ? a : b;
-  return { silentMs, stillMs: Math.min(a.stillMs, b.stillMs), words: words || a.words || b.words };
+  const past = (a.past?.ms ?? 0) <= (b.past?.ms ?? 0) ? a.past : b.past;
+  return {
+    ...{ silentMs, stillMs: Math.min(a.stillMs, b.stillMs), words: words || a.words || b.words },
+    ...(past !== undefined && { past }),
+  };
 });
 
 /** If one thread or instance polls, the resolution of polling applies. */

@@ -45,7 +45,7 @@ const DEFINITIONS = Object.freeze({
   lag: 'From the moment an operation was due to the moment it was begun, or found to have no idle wallet and dropped.',
   stages: `Latency of verified operations in parts that add up to it: ${STAGES.map(({ label, definition }) => `${label} (${definition})`).join(', ')}.`,
   resubmissions:
-    'Transactions that were sent again: the same bytes because no answer came or the node was busy (repeated), or because they were accepted and in no block, or in one that left the chain (rebroadcast; lost: those that the node did not know any more), or with a higher fee (replaced). One operation is one sample, however often it was sent.',
+    'Transactions that were sent again: the same bytes because no answer came or after a refusal (repeated; refused: those after a refusal), or because they were accepted and in no block, or in one that left the chain (rebroadcast; lost: those that the node did not know any more), or with a higher fee (replaced). One operation is one sample, however often it was sent.',
   reorgs:
     'Blocks that were read and then left the chain. A sample is never changed: operations that do not get into a block again are subtracted in the audit, as reorged out.',
   percentiles: 'From an HDR histogram with three significant digits; count, sum, minimum and maximum are exact.',

@@ -51,12 +51,13 @@ export function factsOf(run) {
     down: endpointDown(run, MOSTLY),
     ...{ wasAway: outagesOf(run).length > 0, downInPart: endpointDown(run, IN_PART) },
     stoppedMs: stoppedMs(run, loadOf(run)),
+    silentMs: silenceOf(run)?.ms ?? 0,
     ...unverified(run),
     ...chainOf(run),
     ...{ lostShare: shareOfTime(resubmissions.lostMs), leftOutShare: shareOfTime(resubmissions.leftOutMs) },
     heldBack: heldBack(run),
     // Without these, calls may only have waited in the generator.
-    isUnanswered: counts.verified < counts.started || run.generator.resubmissions.repeated > 0,
+    isUnanswered: counts.verified < counts.started || resubmissions.repeated > (resubmissions.refused ?? 0),
     // With several in flight more operations fail than wallets are empty. Wallets that are paid become none of these.
     empty:
       run.refills === undefined
@@ -221,8 +222,21 @@ function endpointDown(run, share) {
   if (ENDED_BY_ENDPOINT[run.end] !== undefined) return [ENDED_BY_ENDPOINT[run.end], words].filter(Boolean).join(': ');
   if (isAway) return `${words}, until the window ended at ${seconds(endMs)}`;
   const downMs = away.reduce((sum, { fromMs, toMs }) => sum + Math.max(0, toMs - Math.max(fromMs, startMs)), 0);
-  if (downMs < share * (endMs - startMs) || last === undefined) return null;
+  const silence = silenceOf(run);
+  const mostMs = share * (endMs - startMs);
+  if (downMs < mostMs && silence !== null && silence.ms >= Math.max(mostMs, LEAST_SILENT_MS))
+    return `no answer for ${seconds(silence.ms)} of ${seconds(endMs - startMs)} (${silence.words})`;
+  if (downMs < mostMs || last === undefined) return null;
   return `the endpoint was away for ${seconds(downMs)} of ${seconds(endMs - startMs)} (${last.words})`;
+}
+
+/** A shorter time without an answer may be a node that is slow. */
+const LEAST_SILENT_MS = 5000;
+
+/** The longest time in which no look at the chain was answered. @param {Pick<RunFile, 'intervals'>} run */
+function silenceOf({ intervals }) {
+  const all = intervals.flatMap(({ phase, silence }) => (phase === 'load' && silence !== undefined ? [silence] : []));
+  return all.sort((a, b) => b.ms - a.ms)[0] ?? null;
 }
 
 const NO_ANSWER = Object.freeze(['refused', 'reset', 'timeout', 'closed', 'dns'].map((why) => `transport_${why}`));

@@ -70,7 +70,7 @@ const ROWS = Object.freeze([
     name: 'endpoint-down',
     when: (f) => f.down !== null && (f.isUnanswered || f.waitShare < 0.5),
     evidence: (f) => `${f.down}`,
-    excluded: (f) => !f.wasAway && 'the endpoint answered throughout',
+    excluded: (f) => !f.wasAway && f.silentMs === 0 && 'the endpoint answered throughout',
   },
   {
     name: 'funds',
@@ -107,7 +107,7 @@ const ROWS = Object.freeze([
   {
     name: 'refused',
     when: (f) =>
-      f.refusal !== null && f.refusal.count >= FEW * f.ended && !f.isFull && f.aboveMaxFee < MOST * f.run.blocks.count,
+      f.refusal !== null && f.refusal.count >= FEW * f.ended && !f.isFull && !isAboveMaxFee(f),
     evidence: ({ refusal, ended }) =>
       `${partOf(refusal?.count ?? 0, ended, 'operation')} were refused, because ${refusal?.words}${refusal?.said ? ` ("${refusal.said}")` : ''}`,
     advice: ({ refusal }) => `${refusal?.advice}`,
@@ -123,9 +123,9 @@ const ROWS = Object.freeze([
   // Blocks take no transaction whose fee is below their base fee: full blocks are only why the base fee rose.
   {
     name: 'fee-limit',
-    when: (f) => f.aboveMaxFee > 0 && f.aboveMaxFee >= MOST * f.run.blocks.count && !f.isHeld && f.heldBack === null,
+    when: (f) => isAboveMaxFee(f) && !f.isHeld && f.heldBack === null,
     evidence: (f) =>
-      `${partOf(f.aboveMaxFee, f.run.blocks.count, 'block')} had a base fee above --max-fee, and could take no transaction of this run`,
+      `${partOf(f.aboveMaxFee, f.run.blocks.count, 'block')} had a base fee above --max-fee, and could take no transaction of this run${f.isFull ? `; ${whole(f.run.blocks.full ?? 0)} were full` : ''}`,
     advice: () => 'give a higher --max-fee',
   },
   // From here to the rates: transactions that the node took, while it answered.
@@ -147,7 +147,7 @@ const ROWS = Object.freeze([
       f.lost > 0 &&
       f.lost >= FEW * f.ended &&
       f.leftOutShare < FEW &&
-      !(f.poolSize !== null && f.poolSize < f.slots) &&
+      !isPoolSmall(f) &&
       !(f.p90Us <= 1.6 * f.blockUs) &&
       !f.isHeld &&
       !f.wasAway,
@@ -200,10 +200,16 @@ const ROWS = Object.freeze([
   },
   {
     name: 'refused',
-    when: (f) => f.poolSize !== null && f.poolSize < f.slots,
-    evidence: (f) =>
-      `the pool of the node keeps about ${counted(f.poolSize ?? 0, 'transaction')}, of ${whole(f.slots)} in flight`,
-    advice: () => 'give the node a larger pool (geth: --txpool.globalslots), or fewer wallets',
+    when: (f) => isPoolSmall(f) && f.poolRefusals > 0,
+    evidence: poolWords,
+    advice: (f) => poolAdvice(f.run),
+  },
+  // It took them, and removed them later: nothing was refused.
+  {
+    name: 'lost',
+    when: (f) => isPoolSmall(f) && f.poolRefusals === 0 && f.lost > 0,
+    evidence: (f) => `${poolWords(f)}: ${counted(f.lost, 'transaction')} that it had accepted were gone, and sent again`,
+    advice: (f) => poolAdvice(f.run),
   },
   // The next block took each operation: no queue in the node, and what the generator waited was within the block.
   concurrency(
@@ -308,6 +314,22 @@ function lostWords({ lost, ended }) {
   return `the node accepted ${counted(lost, 'transaction')} (${whole(ended)} operations of the window) and did not know them later: they were sent again`;
 }
 
+/** It keeps less than is in flight. @param {Facts} facts */
+function isPoolSmall({ poolSize, slots }) {
+  return poolSize !== null && poolSize < slots;
+}
+
+/** @param {Facts} facts */
+function poolWords({ poolSize, slots }) {
+  return `the pool of the node keeps about ${counted(poolSize ?? 0, 'transaction')}, of ${whole(slots)} in flight`;
+}
+
+/** @param {Pick<RunFile, 'generator' | 'config'>} run */
+function poolAdvice({ generator, config }) {
+  const wallets = Math.max(1, Math.floor((generator.nodeLimits?.pool ?? 0) / Number(config.inFlight ?? 1)));
+  return `give the node a larger pool (geth: --txpool.globalslots), or fewer wallets: -t ${wallets}`;
+}
+
 /** @param {Facts} facts */
 function leftOutWords({ leftOut, run }) {
   return `blocks left out ${partOf(leftOut, run.counts.started, 'operation')}, although they had room`;
@@ -320,16 +342,30 @@ function excludedOf(facts) {
 }
 
 /** @param {Facts} facts */
-function stillWords({ stillMs, run: { window } }) {
-  return `no new block was seen for ${seconds(stillMs)} of ${seconds(window.durationMs)}, and the node answered`;
+function stillWords({ stillMs, silentMs, run: { window } }) {
+  const but = silentMs === 0 ? '' : ` (but for ${seconds(silentMs)})`;
+  return `no new block was seen for ${seconds(stillMs)} of ${seconds(window.durationMs)}, and the node answered${but}`;
 }
 
 /** @param {Facts} facts @param {number} share of the window */
-function isStill({ run: { blocks, window }, stillMs, isChainSeen, wasAway }, share) {
+function isStill({ run: { blocks, window }, stillMs, silentMs, isChainSeen, wasAway }, share) {
   if (!isChainSeen || wasAway || stillMs < share * window.durationMs) return false;
+  // A node that does not answer may make blocks meanwhile.
+  if (silentMs >= FEW * stillMs) return false;
   // A shorter window may lie between two blocks of most chains.
   if (blocks.count === 0) return window.counts.verified === 0 && window.durationMs >= LEAST_STILL_MS;
   return blocks.count >= PACED && stillMs >= STILL * blockIntervalMs(blocks, window.durationMs);
+}
+
+/**
+ * Most of the blocks, or those that had room while the others were full: full blocks raise the base fee above the limit,
+ * and the ones that could take nothing lower it again.
+ * @param {Facts} facts
+ */
+function isAboveMaxFee({ aboveMaxFee, run: { blocks } }) {
+  const { count, full = 0 } = blocks;
+  if (aboveMaxFee === 0) return false;
+  return aboveMaxFee >= MOST * count || (aboveMaxFee >= FEW * count && aboveMaxFee + (full ?? 0) >= ALL * count);
 }
 
 /** By blocks one after another, or by none at all of those that came. @param {Facts} facts */
@@ -363,12 +399,12 @@ function node(when, words, excluded) {
 
 /** @param {Facts} facts */
 function unknownAdvice(facts) {
-  const { asked, cores, noun, isDropping, wasAway } = facts;
+  const { asked, cores, noun, isDropping, wasAway, silentMs, run } = facts;
   const find = 'to find the limit, ';
   // Whatever it was while the endpoint answered, the outage is in all figures.
-  if (wasAway) return `${find}run again without the outage`;
+  if (wasAway || silentMs >= FEW * run.window.durationMs) return `${find}run again without the outage`;
   // What fails has no limit: the load does not matter.
-  if (isFailing(facts.run)) return REPAIRS.unknown;
+  if (isFailing(run)) return REPAIRS.unknown;
   // More operations at once would wait for the same CPU.
   if (isCpuShort(facts)) return `${find}${ownCpu(facts)}`;
   const needed = isDropping ? `${moreAtOnce(facts)} at this latency` : null;
@@ -475,7 +511,8 @@ export function nextOf(run) {
   const { name } = run.verdict;
   if (!isFailing(run) && SEARCHED.includes(name)) return { find: true };
   const pastOutage = name === 'endpoint-down' ? pastOutageOf(run) : null;
-  const repair = pastOutage ?? REPAIRS[name] ?? (isFailing(run) ? REPAIRS.unknown : undefined);
+  const pool = name === 'lost' && run.generator.nodeLimits?.pool !== undefined ? poolAdvice(run) : null;
+  const repair = pastOutage ?? pool ?? REPAIRS[name] ?? (isFailing(run) ? REPAIRS.unknown : undefined);
   return repair === undefined ? null : { repair };
 }
 
@@ -559,7 +596,7 @@ function moreAtOnce({ run, wallets, inFlight, slots, asked }) {
 }
 
 /** What was seen, in words. @param {Facts} facts @returns {string[]} */
-function seen({ run, noun, asked, achieved, pausedShare, fullness, loop, utilization, cores }) {
+function seen({ run, silentMs, noun, asked, achieved, pausedShare, fullness, loop, utilization, cores }) {
   const { counts, failures, window } = run;
   const { failed, timedOut, started } = counts;
   const { dropped, scheduled } = window.counts;
@@ -568,7 +605,7 @@ function seen({ run, noun, asked, achieved, pausedShare, fullness, loop, utiliza
     failed + timedOut > RELEVANT * started && byCode(timedOut > 0 ? { ...failures, timed_out: timedOut } : failures),
     asked !== null && `${digits(achieved)} of ${digits(asked)} per second were achieved`,
     dropped > 0 && `${whole(dropped)} of ${whole(scheduled)} were dropped because all wallets were busy`,
-    outageText(run),
+    outageText(run, silentMs),
     fullness !== null && `blocks were ${percent(fullness)} full`,
     utilization !== null && `${loop} was busy ${percent(utilization)} of the time`,
     cores !== null && `the node used ${percent(cores)} of a core`,
@@ -578,11 +615,11 @@ function seen({ run, noun, asked, achieved, pausedShare, fullness, loop, utiliza
   return words.filter((part) => typeof part === 'string');
 }
 
-/** How long the endpoint was away, and the drops of these intervals. @param {RunFile} run */
-function outageText(run) {
+/** How long the endpoint was away, and the drops of these intervals. @param {RunFile} run @param {number} silentMs */
+function outageText(run, silentMs) {
   const { intervals } = run;
   const outages = outagesOf(run);
-  if (outages.length === 0) return false;
+  if (outages.length === 0) return silentMs > 0 && `no look at the chain was answered for ${seconds(silentMs)}`;
   const last = intervals.at(-1)?.endMs ?? 0;
   const isDuring = (/** @type {RunFile['intervals'][number]} */ { startMs, endMs }) =>
     outages.some(({ fromMs, toMs = last }) => startMs < toMs && endMs > fromMs);

@@ -37,7 +37,7 @@ function assertSchemaIsStrict(run) {
   /** Members that run files of before have not, which are read as well. */
   const newer = new Set([
     '/environment/findCommand',
-    ...['leftOut', 'leftOutMs', 'lostMs'].map((name) => `/generator/resubmissions/${name}`),
+    ...['leftOut', 'leftOutMs', 'lostMs', 'refused'].map((name) => `/generator/resubmissions/${name}`),
     ...['/environment/commandLine', '/environment/endpoints', '/environment/transport/why', '/intervals/0/byEndpoint'],
     ...['/environment/roundTripMs', '/generator/pauses', '/generator/pauses/unpaidMs', '/generator/outages'],
     ...['/generator/resubmissions/lost', '/audit/result', '/audit/incomplete'],
