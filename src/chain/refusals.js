@@ -1,3 +1,4 @@
+import { weiOf } from '../coin.js';
 import { ProtocolError, RpcError } from '../errors.js';
 
 /**
@@ -12,8 +13,21 @@ import { ProtocolError, RpcError } from '../errors.js';
  * @property {number} [code] the row is for answers with this code only
  * @property {readonly RegExp[]} words of the message without hexadecimal numbers
  * @property {string} clients where they were seen
- * @property {Readonly<Partial<Record<keyof StatedPrice, readonly RegExp[]>>>} [states] where the words state a price in wei
+ * @property {Readonly<Partial<Record<keyof StatedPrice, readonly RegExp[]>>>} [states] where the words state a price
  */
+
+/** A number with its unit, if one follows: 2000000000, 0x5f5e100, 2 gwei, 1.5gwei. No digit is left out at either end. */
+const NUMBER = '(?:0x[0-9a-f]*|\\d+(?:[.,_]\\d+)*)(?!\\d)(?: ?[a-z]\\w*)?';
+
+/** Words that are new to us state a price in a unit only. */
+const NUMBER_OF_UNIT = '\\S+ ?[kmg]?wei';
+
+/** Patterns in which MIN is the price that is stated, and ANY another number. @param {...string} patterns */
+function stating(...patterns) {
+  return patterns.map(
+    (pattern) => new RegExp(pattern.replaceAll('ANY', NUMBER).replace('MIN', `(?<price>${NUMBER})`), 'i'),
+  );
+}
 
 /** The first row with matching words decides. @type {readonly Row[]} */
 const ROWS = Object.freeze([
@@ -27,7 +41,9 @@ const ROWS = Object.freeze([
   {
     is: 'rate_limit',
     words: [
-      /rate.{0,3}limit|throttl|request queue|too many (\w+[ -])*requests|requests? (per|in) |(limit|number) of requests|credits? used/i,
+      /rate.{0,3}limit|throttl|request queue|too many (\w+[ -])*requests|requests? (per|in) |(limit|number) of (\w+ )*(requests|calls)|credits? used/i,
+      // Who is spoken to is a customer; a sender has transactions.
+      /^(?!.*(pending|queued|in-?flight|transactions?\b|txs?\b)).*(usage limit|(limit|exceed|reach).{0,40}\byour (account|plan|project|app)|your (account|plan|project|app)\b.{0,20}(limit|exceed|reach))/i,
     ],
     clients: 'gateways, whose words are those of a full pool otherwise',
   },
@@ -43,7 +59,10 @@ const ROWS = Object.freeze([
   },
   {
     is: 'replacement',
-    words: [/another (tx|transaction).{0,20}same nonce|same nonce already|replace by fee/i],
+    words: [
+      /another (tx|transaction).{0,20}same nonce|same nonce already|replace by fee/i,
+      /\bnonce.{0,20}\balready (in|(exists|known|present|included|pending|queued) in) (the )?(cache|queue|\w*pool)/i,
+    ],
     clients:
       'Klaytn, Parity, also if the other transaction is pending; Lotus, which says of the other one that it is in its pool; zkSync (in progress), Flow (already submitted)',
   },
@@ -115,6 +134,8 @@ const ROWS = Object.freeze([
     words: [
       /(limit|max|many|exceed|reached|full|cap\b).{0,60}\b(per|for|from|by|of)[ -](the |this |that |an? |one |each |same |single |delegated )*(sender|account|address|actor|signer|wallet)/i,
       /(sender|account|actor|signer)s?\b.{0,12}(limit|slots|quota|too many|(pending )?(tx|transaction)s? count)|\bspammer\b|DelegatorHasPendingTx|NotCurrentNonceForDelegation/i,
+      /(sender|account|address|signer)\b.{0,12}(exceed|reach).{0,40}(in-?flight|pending|queued|pool|slots|transactions?\b|txs?\b)/i,
+      /(transactions?|txs?) (from|by|of) (the |this |that |an? |one |each |same |single )*(sender|account|address|signer)\b.{0,20}(exceed|reach)/i,
     ],
     clients:
       'Besu and others (per sender), geth (account limit, delegated accounts), Lotus (for actor), Erigon and reth (spammer), Nethermind (delegations)',
@@ -124,6 +145,7 @@ const ROWS = Object.freeze([
     words: [
       /(pool|queue).{0,30}(full|limit|overflow|capacity|exceed)|queue ?full|too many.{0,20} (transactions|messages)|congestion/i,
       /immediately ?dropped|exhausts|(full|limit).{0,30}(pool|queue)|in-?flight.{0,20}limit|slots|already reserved|size constraints/i,
+      /pool\b.{0,20}(maximum|max)\b|no (more )?(space|room|slot)\b.{0,20}pool/i,
     ],
     clients:
       'geth, Erigon (sub-pool), reth (discarded), Parity, Arbitrum (queue full, L2 congestion), Substrate, Cosmos EVM',
@@ -139,6 +161,7 @@ const ROWS = Object.freeze([
     is: 'invalid',
     words: [
       /\b(size|depth|length|count|lines|list|bytes|blobs?|memory|stack|code|calldata|data|execution|steps?)\b.{0,40}(exceed|above the|greater than the allowed)/i,
+      /\b(circuit(?! breaker)|row consumption)\b.{0,40}(exceed|limit|overflow)/i,
       /exceed\w*.{0,40}(size|depth|length|bytes|blobs|memory|stack|code|execution time|lines|keys)\b/i,
     ],
     clients:
@@ -155,33 +178,36 @@ const ROWS = Object.freeze([
   {
     is: 'price',
     words: [
-      /underpriced|fee ?too ?low|insufficient max ?fee|(fee|price|tip).{0,60}(too low|below|less than|lower than|minim|insufficient|not enough)/i,
-      /(insufficient|unacceptable|minimum|minimal) (\w+ )?(gas ?)?(fee|price|tip)|below.{0,30}(base ?fee|minimum)/i,
+      /underpriced|fee ?too ?low|insufficient max ?fee|(fee|price|tip).{0,60}(too low|too small|at least|below|less than|lower than|minim|insufficient|not enough)/i,
+      /(insufficient|unacceptable|minimum|minimal|\bmin) (\w+ )?(gas ?)?(fee|price|tip)|below.{0,30}(base ?fee|minimum)/i,
     ],
     clients:
       'geth and forks, Besu (configured minimum, base fee), Nethermind (FeeTooLow), Celo (floor), Metis, zkSync, Cosmos EVM',
     states: {
-      // geth (two wordings), bor, BSC, reth, Nethermind
-      tipWei: [
-        /gas tip cap \d+, minimum needed (?<wei>\d+)/i,
-        /tip needed (?<wei>\d+), tip permitted \d+/i,
-        /minimum required priority fee (?<wei>\d+)/i,
-        /EffectivePriorityFeePerGas too low \d+ < (?<wei>\d+)/i,
-      ],
-      // coreth and subnet-evm, hedera, Metis and old Optimism, Flow, Parity
-      priceWei: [
-        /gas fee cap \(\d+\) < pool minimum fee cap \((?<wei>\d+)\)/i,
-        /gas price '\d+' is below configured minimum gas price '(?<wei>\d+)'/i,
-        /gas price too low: \d+ wei, use at least tx\.gasPrice = (?<wei>\d+) wei/i,
-        /minimum accepted gas price for transactions is: (?<wei>\d+)/i,
-        /minimal gas price \(minimal: (?<wei>\d+),? got: \d+\)/i,
-      ],
+      // geth (two wordings), bor, BSC, reth, Nethermind; the others state a unit
+      tipWei: stating(
+        'gas tip cap ANY, minimum needed MIN',
+        'tip needed MIN, tip permitted ANY',
+        'minimum required priority fee MIN',
+        'EffectivePriorityFeePerGas too low ANY < MIN',
+        `(?:tip|priority fee) (?:must|should) be at least (?=${NUMBER_OF_UNIT})MIN`,
+      ),
+      // coreth and subnet-evm, hedera, Metis and old Optimism, Flow, Parity; the others state a unit
+      priceWei: stating(
+        'gas fee cap \\(ANY\\) < pool minimum fee cap \\(MIN\\)',
+        "gas price 'ANY' is below configured minimum gas price 'MIN'",
+        'gas price too low: ANY, use at least tx\\.gasPrice = MIN',
+        'minimum accepted gas price for transactions is: MIN',
+        'minimal gas price \\(minimal: MIN,? got: ANY\\)',
+        `gas ?price (?:must|should) be at least (?=${NUMBER_OF_UNIT})MIN`,
+        `min(?:imum)? gas ?price is (?=${NUMBER_OF_UNIT})MIN`,
+      ),
       // geth and forks, hardhat, Cosmos EVM
-      baseFeeWei: [
-        /maxFeePerGas: \d+,? baseFee: (?<wei>\d+)/i,
-        /(?:maxFeePerGas|gasPrice) \(\d+\) is too low for the next block, which has a baseFeePerGas of (?<wei>\d+)/i,
-        /gasfeecap is lower than the tx baseFee: \d+ \(gasfeecap\), (?<wei>\d+) \(basefee\)/i,
-      ],
+      baseFeeWei: stating(
+        'maxFeePerGas: ANY,? baseFee: MIN',
+        '(?:maxFeePerGas|gasPrice) \\(ANY\\) is too low for the next block, which has a baseFeePerGas of MIN',
+        'gasfeecap is lower than the tx baseFee: ANY \\(gasfeecap\\), MIN \\(basefee\\)',
+      ),
     },
   },
   {
@@ -217,7 +243,7 @@ const ROWS = Object.freeze([
     is: 'starting',
     words: [
       /bootstrapp|(still|is) starting|not ready|initiali[sz]ing|not (yet )?(in sync|synced|synchroni[sz]ed)|not yet in sync/i,
-      /sync is still in progress|not finished sync/i,
+      /sync is still in progress|not finished sync|catching.?up|^syncing|is (still |currently )*syncing/i,
     ],
     clients: 'AvalancheGo and others after their start, Besu (initial sync, pool not enabled), ethrex',
   },
@@ -226,7 +252,7 @@ const ROWS = Object.freeze([
     words: [
       /timed? ?out|deadline exceeded|unavailable|overload|\bbusy\b|try again|temporar/i,
       /\b50[234]\b|bad gateway|internal server error|network is unreachable|connection (refused|reset)|no such host/i,
-      /returns a null value|healthy|^syncing|is syncing|too many (open )?(connections|files)|shutting down|channel closed/i,
+      /returns a null value|healthy|too many (open )?(connections|files)|shutting down|channel closed/i,
     ],
     clients: 'gateways, Arbitrum (network is unreachable), hedera, zkSync (shutting down), reth (channel closed)',
   },
@@ -279,7 +305,7 @@ export function refusalOf({ rpcCode, rpcMessage, status = 200 }) {
   // Addresses and hashes have any digits.
   const words = rpcMessage.replace(/0x[0-9a-f]+/gi, '0x');
   const known = (/** @type {RefusalClass} */ is, /** @type {Row['states']} */ states = {}) => {
-    return { is, stated: statedIn(words, states), isUnknown: false };
+    return { is, stated: statedIn(rpcMessage, states), isUnknown: false };
   };
   const nonces = BOTH_NONCES.map((pattern) => pattern.exec(words)?.groups).find((groups) => groups !== undefined);
   if (nonces !== undefined) return known(BigInt(nonces.own) < BigInt(nonces.next) ? 'nonce_low' : 'nonce_high');
@@ -297,8 +323,9 @@ function statedIn(words, states) {
   /** @type {StatedPrice} */
   const stated = {};
   for (const [name, patterns] of Object.entries(states)) {
-    const wei = patterns.map((pattern) => pattern.exec(words)?.groups?.wei).find((digits) => digits !== undefined);
-    if (wei !== undefined) stated[/** @type {keyof StatedPrice} */ (name)] = BigInt(wei);
+    const price = patterns.map((pattern) => pattern.exec(words)?.groups?.price).find((text) => text !== undefined);
+    const wei = price === undefined ? null : weiOf(price);
+    if (wei !== null) stated[/** @type {keyof StatedPrice} */ (name)] = wei;
   }
   return stated;
 }

@@ -61,6 +61,10 @@ const MESSAGES = {
     ['[Request ID: 2e95] Nonce too high. Provided nonce: 9, current nonce: 5', 32_002],
   ],
   replacement: [
+    'transaction with same nonce is already in the pool',
+    'a transaction with this nonce is already in the pool',
+    'nonce 7 is already in txpool',
+    'nonce already exists in mempool',
     'another transaction with the same nonce is already pending',
     'transaction with the same nonce already submitted',
     'insertion of another transaction with the same nonce is in progress',
@@ -88,6 +92,10 @@ const MESSAGES = {
     "Sender doesn't have enough funds to send tx. The max upfront cost is: 1 and the sender's balance is: 0.",
   ],
   price: [
+    'tip must be at least 2 gwei',
+    'gas price should be at least 5 gwei',
+    'min gas price is 50 gwei',
+    'max priority fee per gas too small: 1 < 1000',
     'transaction underpriced: gas tip cap 1, minimum needed 2',
     ['FeeTooLow, MaxFeePerGas too low. MaxFeePerGas: 1, BaseFee: 7', -32010],
     ['mpool push: gas fee cap too low', 1],
@@ -107,6 +115,9 @@ const MESSAGES = {
     ['gas price less than block base fee', -32603],
   ],
   pool_full: [
+    'The pool has reached its maximum size',
+    'no space left in mempool',
+    'no more room in the txpool',
     'txpool is full',
     'sequencer pending tx pool full, please try again',
     'future transaction tries to replace pending',
@@ -121,6 +132,11 @@ const MESSAGES = {
     'pool is full: max count exceeded',
   ],
   sender_limit: [
+    'account has exceeded in-flight transaction limit',
+    'sender has exceeded allowed pool slots',
+    'address has reached its max pending transactions: 16',
+    'Transactions from this sender exceeded 200',
+    'Your account has too many pending transactions',
     'maximum number of transactions per sender reached',
     'Transaction nonce is too distant from current sender nonce',
     'Transaction nonce it too distant from current sender nonce',
@@ -142,6 +158,11 @@ const MESSAGES = {
     'DelegatorHasPendingTx',
   ],
   rate_limit: [
+    'cannot exceed the maximum number of calls per account',
+    'usage limit reached for this account',
+    'limit of 100000 daily calls for account reached',
+    'You have exceeded the limit for your account',
+    'Your account has exceeded its monthly allowance',
     'request count exceeded',
     'you have reached the data limit of your plan',
     'account rate limit exceeded',
@@ -162,6 +183,8 @@ const MESSAGES = {
     ['You have exceeded the free tier limit, upgrade your plan', -32007],
   ],
   starting: [
+    'node is catching up',
+    'Node is currently syncing, transaction rejected',
     'API call rejected because chain is not done bootstrapping',
     'node is not synced',
     ['Initial sync is still in progress', -32008],
@@ -196,6 +219,7 @@ const MESSAGES = {
     'transaction indexing is in progress',
   ],
   invalid: [
+    'transaction circuit capacity exceeded',
     'INTERNAL_ERROR: IntrinsicGas',
     'max initcode size exceeded: code size 50000, limit 49152',
     'Transaction max init code size exceeded',
@@ -303,6 +327,20 @@ describe('what a refusal states', () => {
       'the tx gasfeecap is lower than the tx baseFee: 1 (gasfeecap), 7 (basefee) : insufficient fee',
       { baseFeeWei: 7n },
     ],
+    // In the unit that follows, or hexadecimal.
+    ['the minimum accepted gas price for transactions is: 2 gwei', { priceWei: 2_000_000_000n }],
+    ['the minimum accepted gas price for transactions is: 1.5Gwei.', { priceWei: 1_500_000_000n }],
+    ['transaction underpriced: gas tip cap 0x1, minimum needed 0x5f5e100', { tipWei: 100_000_000n }],
+    ['tip must be at least 2 gwei', { tipWei: 2_000_000_000n }],
+    ['gas price should be at least 5 gwei', { priceWei: 5_000_000_000n }],
+    ['min gas price is 50 gwei', { priceWei: 50_000_000_000n }],
+    // Anything else states nothing.
+    ['tip must be at least 2', {}],
+    ['the minimum accepted gas price for transactions is: 2 nano', {}],
+    ['the minimum accepted gas price for transactions is: 2e9', {}],
+    ['the minimum accepted gas price for transactions is: 2,000,000', {}],
+    ['the minimum accepted gas price for transactions is: 0.5 wei', {}],
+    ['transaction underpriced: gas tip cap 1, minimum needed 0x', {}],
     // A fee for all of its gas, and numbers without a unit.
     ['provided fee < minimum global fee (1atest < 2atest). Please increase the gas price: insufficient fee', {}],
     ['minimal gas price 25 required. got 1', {}],
