@@ -1,4 +1,4 @@
-import { exactAmount } from '../coin.js';
+import { amountAtMost, exactAmount } from '../coin.js';
 import { UsageError } from '../errors.js';
 import { GAS_PRICE, TIP, ask, nullIfOdd } from './answers.js';
 
@@ -125,9 +125,16 @@ function limitOn(state, priceWei, { tipWei, priceWei: leastPriceWei } = {}) {
   if (fixedBy === '--allow-chain') return `with --allow-chain no offer is raised by itself: give ${command}`;
   if (fixedBy !== null) return `${fixedBy} is never raised by itself: give ${command}`;
   if (maxFeeWei !== null && priceWei > maxFeeWei)
-    return `--max-fee ${exactAmount(maxFeeWei)} allows no higher offer: give ${isOfPrice ? `--max-fee ${price}` : 'a higher --max-fee'}`;
+    return `--max-fee ${exactAmount(maxFeeWei)} allows no higher offer: give ${leastWei === undefined ? 'a higher --max-fee' : `--max-fee ${maxFeeFor(state, { tipWei, priceWei: leastPriceWei })}`}`;
   if (mostWei === null || priceWei <= mostWeiOf(state)) return null;
   return `by itself the offer is raised to ten times the first one, ${exactAmount(mostWeiOf(state))}: give ${command}${isOfPrice ? '' : ', or a --max-fee'}`;
+}
+
+/** The limit with which what the node states is offered, also if the base fee rises. @param {FeeState} state @param {StatedPrice} stated */
+function maxFeeFor(state, { tipWei = 0n, priceWei = 0n }) {
+  const offer = { ...(state.offer ?? UNLIMITED), leastWei: priceWei };
+  const wanted = offerOf({ ...state, offer, tipWei: larger(tipWei, state.tipWei), maxFeeWei: null });
+  return amountAtMost(maxPriceWei(wanted)).replace(' ', '');
 }
 
 /**
