@@ -48,7 +48,10 @@ function setUp(name, { latencyMs = 0, subscribe = null, ...options } = {}) {
   const reorgs = [];
   /** @type {string[]} */
   const replaced = [];
+  /** Times without an answer that ended, in ms. @type {number[]} */
+  const silences = [];
   const detector = detectors[name].create({
+    onSilence: ({ ms }) => silences.push(ms),
     rpc: chain.rpc,
     clock,
     head: HEAD,
@@ -88,7 +91,7 @@ function setUp(name, { latencyMs = 0, subscribe = null, ...options } = {}) {
     chain.reorg(depth, replacements);
     await notice();
   };
-  const made = { clock, chain, detector, blocks, found, early, reorgs, replaced };
+  const made = { clock, chain, detector, blocks, found, early, reorgs, replaced, silences };
   const setting = { ...made, watch, send, numbers, polls, places, told, depths, notice, mine, reorg };
   settings.push(setting);
   return setting;
@@ -280,6 +283,31 @@ for (const name of NAMES) {
         assert.equal(detector.stats().failedPolls, failedPolls);
       });
     }
+
+    it('tells of an answer that came late, and of no error or slow chain', async () => {
+      const { clock, chain, silences, mine } = setUp(name);
+      await mine(2);
+      await clock.advance(8000);
+      chain.fail(fails(new RpcError('eth_blockNumber', -32000, 'header not found')));
+      await clock.advance(5000);
+      chain.fail(() => {});
+      await mine();
+      assert.deepEqual(silences, []);
+      const { call } = chain.rpc;
+      chain.rpc.call = async (...given) => {
+        await clock.sleep(3000);
+        return call.apply(chain.rpc, given);
+      };
+      await clock.advance(3500);
+      chain.rpc.call = call;
+      await clock.advance(5000);
+      assert.ok(silences.length >= 1 && silences.every((ms) => ms >= 3000 && ms < 3300), `${silences}`);
+      chain.fail(fails(new TransportError('connection refused', 'refused')));
+      await clock.advance(6000);
+      chain.fail(() => {});
+      await clock.advance(3000);
+      assert.ok((silences.at(-1) ?? 0) >= 5000, `${silences}`);
+    });
 
     it('loses and repeats nothing, whichever calls fail', async () => {
       await fc.assert(

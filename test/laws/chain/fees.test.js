@@ -166,6 +166,19 @@ describe('fees.raiseOffer()', () => {
     });
 });
 
+for (const [maxFeeWei, legacy, expected] of /** @type {const} */ ([
+  [2n * GWEI, false, '4.24gwei'],
+  [3n * GWEI, false, '4.24gwei'],
+  [3n * GWEI, true, '3.5gwei'],
+]))
+  it(`a --max-fee below the tip that the node states: the one that works is named, ${maxFeeWei}, legacy ${legacy}`, () => {
+    const fees = feesOf(GWEI / 4n - GWEI / 500n - 1n, 1n, { maxFeeWei, legacy });
+    const why = fees.raiseOffer(fees.current(), { tipWei: 3n * GWEI });
+    assert.ok(why?.endsWith(`allows no higher offer: give --max-fee ${expected}`), `${why}`);
+    const higher = feesOf(GWEI / 4n, 1n, { legacy, maxFeeWei: legacy ? 3_500_000_000n : 4_240_000_000n });
+    assert.equal(higher.raiseOffer(higher.current(), { tipWei: 3n * GWEI }), null);
+  });
+
 describe('fees.isTooLow()', () => {
   for (const legacy of [false, true])
     it(`what offers less than the base fee of the newest block, legacy ${legacy}`, () => {

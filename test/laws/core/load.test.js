@@ -153,6 +153,18 @@ it('a row mentions an endpoint that was silent for 1.5 s', async () => {
   }
 });
 
+it('a row mentions a silence that ended in it, if it was longer than the one at its end', async () => {
+  for (const [pastMs, ms] of [
+    [1400, undefined],
+    [5500, 5500],
+    [1600, 1700],
+  ]) {
+    const past = { ms: pastMs ?? 0, toUs: 0 };
+    const { rows } = await loadOf({ silence: { silentMs: ms === 1700 ? 1700 : 100, stillMs: 0, words: '', past } });
+    assert.equal(rows[0].silence?.ms, ms);
+  }
+});
+
 it('the totals of a row are those of the rows so far, not of what has ended since', async () => {
   const { totals } = await loadOf({ counts: () => ({ ...zeroCounts(), started: 9, verified: 4 }) });
   assert.ok(totals.length > 0);

@@ -282,6 +282,12 @@ const leftOutBy = (/** @type {number} */ leftOut) => ({ resubmissions: { ...NO_R
 /** Of 2,000 s, the time of all wallets. @param {Partial<RunFile['generator']['resubmissions']>} waited */
 const waitedFor = (waited) => closedRun({ ...TWO_BLOCKS, generator: { resubmissions: { ...NO_RESENDS, ...waited } } });
 
+/** For so long no look at the chain was answered, which a row says. @param {RunFile} run @param {number} ms @returns {RunFile} */
+function silentFor(run, ms) {
+  const [first, ...rest] = run.intervals;
+  return { ...run, intervals: [{ ...first, silence: { ms, words: 'no answer in time' } }, ...rest] };
+}
+
 const REFILLS = { transactions: 1, payments: 1, valueWei: '1', gasWei: '1' };
 
 /** Name, run, and evidence. @type {Record<string, Array<[string, RunFile, RegExp?]>>} */
@@ -402,6 +408,16 @@ const CASES = {
       'refused now and then, and timed out for another reason',
       withRefusals(missing({}, { timedOut: 19_990 }), { pool_full: 5 }, 20_000),
     ],
+    [
+      'blocks and answers that stopped for a few seconds: whether it made blocks is not known',
+      silentFor(closedRun({ ...PENDING, blocks: { count: 20, gapMaxMs: 8000 } }), 4900),
+      /, no look at the chain was answered for 4\.9 s, .*excluded: (?!the endpoint answered).*; to find the limit, run again without the outage$/,
+    ],
+    [
+      'a quarter of the blocks are above --max-fee, and others that were not full took nothing either',
+      closedRun({ ...TWO_BLOCKS, blocks: { aboveMaxFee: 30, full: 30 } }),
+    ],
+    ['few blocks are above --max-fee', closedRun({ ...TWO_BLOCKS, blocks: { aboveMaxFee: 20, full: 49 } })],
     ['some blocks have a base fee above --max-fee', closedRun({ ...TWO_BLOCKS, blocks: { aboveMaxFee: 40 } })],
     ['a few transactions are lost', closedRun({ ...TWO_BLOCKS, generator: lostBy(2000) })],
     [
@@ -479,8 +495,8 @@ const CASES = {
     ],
     [
       'a small pool',
-      closedRun({ latencyUs: 2e5, generator: { nodeLimits: { pool: 64 } } }),
-      /^the pool of the node keeps about 64 transactions, of 200 in flight/,
+      withRefusals(closedRun({ latencyUs: 2e5, generator: { nodeLimits: { pool: 64 } } }), { pool_full: 90 }),
+      /^the pool of the node keeps about 64 transactions, of 200 in flight; .* fewer wallets: -t 64$/,
     ],
   ],
   reverted: [
@@ -496,6 +512,11 @@ const CASES = {
       closedRun({ ...TWO_BLOCKS, blocks: { aboveMaxFee: 50 } }),
       /^50 of 100 blocks had a base fee above --max-fee/,
     ],
+    [
+      'each second block, because the others are full',
+      closedRun({ ...TWO_BLOCKS, blocks: { count: 15, aboveMaxFee: 7, full: 8 } }),
+      /^7 of 15 blocks had a base fee above --max-fee, .*; 8 were full; give a higher --max-fee$/,
+    ],
     ['also if blocks are full, which raises the base fee', closedRun({ blocks: { aboveMaxFee: 60, full: 60 } })],
   ],
   'no-blocks': [
@@ -510,12 +531,22 @@ const CASES = {
       /^no new block was seen for 8\.0 s of 10\.0 s/,
     ],
     [
+      'a chain that stopped, and an answer that was late once',
+      silentFor(closedRun({ ...PENDING, blocks: { count: 20, gapMaxMs: 8000 } }), 1900),
+      /^no new block was seen for 8\.0 s of 10\.0 s, and the node answered \(but for 1\.9 s\); /,
+    ],
+    [
       'a stall of a part of the window, and nothing else is seen',
       closedRun({ ...TWO_BLOCKS, blocks: { gapMaxMs: 4000 } }),
       /^no new block was seen for 4\.0 s of 10\.0 s, and the node answered; see why/,
     ],
   ],
   lost: [
+    [
+      'a pool that evicts what it took',
+      closedRun({ latencyUs: 2e5, generator: { nodeLimits: { pool: 64 }, ...lostBy(248) }, config: { inFlight: 4 } }),
+      /^the pool of the node keeps about 64 transactions, of 800 in flight: 248 .* gone, and sent again; .* -t 16$/,
+    ],
     [
       'most of them',
       closedRun({ ...TWO_BLOCKS, generator: lostBy(9000) }),
