@@ -33,7 +33,10 @@ export function weiOf(text) {
   const [, number, unit = 'wei'] = /^(0x[0-9a-f]+|\d+(?:\.\d+)?) ?(wei|kwei|mwei|gwei|ether|eth)?$/i.exec(text) ?? [];
   if (number === undefined) return null;
   try {
-    return parseUnits(/^0x/i.test(number) ? String(BigInt(number)) : number, unit.toLowerCase().replace(/^eth$/, 'ether'));
+    return parseUnits(
+      /^0x/i.test(number) ? String(BigInt(number)) : number,
+      unit.toLowerCase().replace(/^eth$/, 'ether'),
+    );
   } catch {
     return null; // a part of a wei
   }

@@ -103,7 +103,16 @@ export class ThreadEngine {
   #loadStartUs = 0;
   #lastBlockAtUs = 0;
   /** @type {Resubmissions} */
-  #resubmissions = { repeated: 0, refused: 0, rebroadcast: 0, lost: 0, lostMs: 0, replaced: 0, leftOut: 0, leftOutMs: 0 };
+  #resubmissions = {
+    repeated: 0,
+    refused: 0,
+    rebroadcast: 0,
+    lost: 0,
+    lostMs: 0,
+    replaced: 0,
+    leftOut: 0,
+    leftOutMs: 0,
+  };
   /** @type {Refusals} */
   #refusals = {};
   /** Null: plain calls. @type {NodeLimits | null} */
@@ -205,9 +214,7 @@ export class ThreadEngine {
         this.#seeBlock(block, callOf(0, accounts[0].wallet.nonce).gasLimit);
       },
       onSighting: (sighting) => this.#sightings.push(sighting),
-      onSilence: (silence) => {
-        if (silence.ms > (this.#pastSilence?.ms ?? 0)) this.#pastSilence = silence;
-      },
+      onSilence: (silence) => this.#noteSilence(silence),
       onFailure: (error) => this.#retryPolicy.noteOutage(error, clock.nowUs()),
       onReorg: (reorg) => this.#reorganise(reorg),
       onReplaced: (words) => onStop('chain_replaced', new UnavailableError(words)),
@@ -360,6 +367,11 @@ export class ThreadEngine {
     return { spans, settledUs: this.#settledUs, sightedUs, periodUs, spanUs };
   }
 
+  /** @param {{ms: number, toUs: number}} silence */
+  #noteSilence(silence) {
+    if (silence.ms > (this.#pastSilence?.ms ?? 0)) this.#pastSilence = silence;
+  }
+
   /** @param {number} nowUs @returns {EngineReport} */
   #endInterval(nowUs) {
     const inFlight = this.#recorder.inFlightAtEnd(this.#driver.live.size);
@@ -369,7 +381,8 @@ export class ThreadEngine {
     const words = detector?.lastError?.message ?? '';
     // Not counting the time before the load.
     const stillMs = Math.min(detector?.stillMs ?? 0, (nowUs - this.#loadStartUs) / 1000);
-    const silence = detector === undefined ? null : { silentMs: detector.silentMs, stillMs, words, past: this.#pastSilence };
+    const silence =
+      detector === undefined ? null : { silentMs: detector.silentMs, stillMs, words, past: this.#pastSilence };
     this.#pastSilence = null;
     /** @type {Record<string, string>} */
     const warnings = typeof detector?.warning === 'string' ? { inclusion: detector.warning } : {};

@@ -37,7 +37,16 @@ export function noneUsed() {
     headSource: null,
     failedPolls: 0,
     presigned: { used: 0, discarded: 0 },
-    resubmissions: { repeated: 0, refused: 0, rebroadcast: 0, lost: 0, lostMs: 0, replaced: 0, leftOut: 0, leftOutMs: 0 },
+    resubmissions: {
+      repeated: 0,
+      refused: 0,
+      rebroadcast: 0,
+      lost: 0,
+      lostMs: 0,
+      replaced: 0,
+      leftOut: 0,
+      leftOutMs: 0,
+    },
     pauses: { limitAnswers: 0, limitedMs: 0, unansweredMs: 0, unpaidMs: 0 },
   };
 }

@@ -234,7 +234,7 @@ function endpointDown(run, share) {
 const LEAST_SILENT_MS = 5000;
 
 /** The longest time in which no look at the chain was answered. @param {Pick<RunFile, 'intervals'>} run */
-function silenceOf({ intervals }) {
+export function silenceOf({ intervals }) {
   const all = intervals.flatMap(({ phase, silence }) => (phase === 'load' && silence !== undefined ? [silence] : []));
   return all.sort((a, b) => b.ms - a.ms)[0] ?? null;
 }

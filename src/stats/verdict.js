@@ -3,7 +3,17 @@ import { blockIntervalMs } from './blocks.js';
 import { STAGES } from './figures.js';
 import { isPlain } from './sample.js';
 import { byCode, count as whole, counted, digits, milliseconds, partOf, percent, seconds, tenths } from '../text.js';
-import { PAUSED, RELEVANT, awayMsOf, endedIn, factsOf, heldBack, outagesOf, sumUs } from './verdict-facts.js';
+import {
+  PAUSED,
+  RELEVANT,
+  awayMsOf,
+  endedIn,
+  factsOf,
+  heldBack,
+  outagesOf,
+  silenceOf,
+  sumUs,
+} from './verdict-facts.js';
 
 /**
  * @import { RunFile, Verdict, VerdictName } from '../contracts/run-file.d.ts'
@@ -106,8 +116,7 @@ const ROWS = Object.freeze([
   // A pool that is full behind full blocks is the node's limit. Fees, nonces and reverts do not depend on the load.
   {
     name: 'refused',
-    when: (f) =>
-      f.refusal !== null && f.refusal.count >= FEW * f.ended && !f.isFull && !isAboveMaxFee(f),
+    when: (f) => f.refusal !== null && f.refusal.count >= FEW * f.ended && !f.isFull && !isAboveMaxFee(f),
     evidence: ({ refusal, ended }) =>
       `${partOf(refusal?.count ?? 0, ended, 'operation')} were refused, because ${refusal?.words}${refusal?.said ? ` ("${refusal.said}")` : ''}`,
     advice: ({ refusal }) => `${refusal?.advice}`,
@@ -208,7 +217,8 @@ const ROWS = Object.freeze([
   {
     name: 'lost',
     when: (f) => isPoolSmall(f) && f.poolRefusals === 0 && f.lost > 0,
-    evidence: (f) => `${poolWords(f)}: ${counted(f.lost, 'transaction')} that it had accepted were gone, and sent again`,
+    evidence: (f) =>
+      `${poolWords(f)}: ${counted(f.lost, 'transaction')} that it had accepted were gone, and sent again`,
     advice: (f) => poolAdvice(f.run),
   },
   // The next block took each operation: no queue in the node, and what the generator waited was within the block.
@@ -500,6 +510,9 @@ function pastOutageOf(run) {
   const isOpen = (run.generator.outages ?? []).some(({ toMs }) => toMs === undefined);
   const outages = outagesOf(run).map(({ fromMs, toMs = fromMs }) => ({ fromMs, toMs }));
   const [longest] = outages.sort((a, b) => b.toMs - b.fromMs - (a.toMs - a.fromMs));
+  const silence = silenceOf(run);
+  if (!isOpen && longest === undefined && silence !== null)
+    return `see the log of the node or gateway: no answer came for ${seconds(silence.ms)}; then run again`;
   if (isOpen || longest === undefined) return null;
   return `see the log of the node or gateway from ${seconds(longest.fromMs)} to ${seconds(longest.toMs)} after the start of the load; then run again`;
 }

@@ -139,7 +139,7 @@ const RUNS = {
   thresholds: runFileOf({ thresholds: EXPRESSIONS.map(parseThreshold) }),
   'sent again': resubmitted({ rebroadcast: 5, lost: 5, replaced: 1 }),
   'sent again for several reasons': resubmitted({ repeated: 3, refused: 2, rebroadcast: 5, lost: 2 }),
-  'sent again, in a run file of before': resubmitted({ repeated: 3, refused: undefined }),
+  'sent again, in a run file of before': resubmitted({ repeated: 3 }),
   rebroadcast: resubmitted({ rebroadcast: 50 }),
   'a long verdict': runWith({
     verdict: { name: 'rate-bound', evidence: Array.from({ length: 60 }, (_, i) => `word${i}`).join(' ') },
@@ -244,7 +244,10 @@ describe('the command to try next', () => {
     const outages = [{ fromMs: 2000, toMs: 5100, words: 'gone' }];
     assert.match(endOf('endpoint-down', {}, { outages }), / next see the log .* from 2\.0 s to 5\.1 s after the start/);
     const nodeLimits = { pool: 64 };
-    assert.match(endOf('lost', {}, { nodeLimits }), / next give the node a larger pool \(.*\), or fewer wallets: -t 64$/);
+    assert.match(
+      endOf('lost', {}, { nodeLimits }),
+      / next give the node a larger pool \(.*\), or fewer wallets: -t 64$/,
+    );
     assert.match(endOf('endpoint-down', {}), / next bring the endpoint up$/);
     assert.doesNotMatch(endOf('generator-bound', {}), / next /);
   });
