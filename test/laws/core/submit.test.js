@@ -141,7 +141,11 @@ describe('submit()', () => {
     ['of an earlier operation', OF_EARLIER, { sent: 1, lookups: 2, receipts: 1, found: earlier }],
     ['a refusal in any words, in the pool', { answers: [refusal('not today')], inPool: true }, { sent: 1, lookups: 1 }],
     ['a refused connection sent nothing', { answers: [refused(), LOW, LOW] }, { ...ASKED, end: LOW }],
-    ['an unknown transaction', { answers: [noAnswer(), ...many(LOW)] }, { end: LOW, sent: 7, lookups: 6, repeated: 6, refused: 5 }],
+    [
+      'an unknown transaction',
+      { answers: [noAnswer(), ...many(LOW)] },
+      { end: LOW, sent: 7, lookups: 6, repeated: 6, refused: 5 },
+    ],
     ['a fee is raised', { answers: [UNDERPRICED, LOW], inPool: true }, { sent: 2, lookups: 2, replaced: 1 }],
     ['raised eight times at most', { answers: many(UNDERPRICED) }, { ...GIVEN_UP, sent: 9, lookups: 9, replaced: 8 }],
     ['to the limit', { answers: many(UNDERPRICED), mostRaises: 1 }, { ...GIVEN_UP, sent: 2, lookups: 2, replaced: 1 }],
@@ -152,7 +156,15 @@ describe('submit()', () => {
       if (inPool) pool.add(ours);
       if (mined) minedIn.set(...mined);
       await clock.advance(60_000);
-      const { end: wanted = 'done', found = null, lookups = 0, receipts = 0, repeated = 0, refused = 0, replaced = 0 } = expected;
+      const {
+        end: wanted = 'done',
+        found = null,
+        lookups = 0,
+        receipts = 0,
+        repeated = 0,
+        refused = 0,
+        replaced = 0,
+      } = expected;
       assert.equal(wanted === 'hash_mismatch' ? /** @type {any} */ (end()).code : end(), wanted);
       const raws = Array.from({ length: expected.sent }, (_, i) => `raw ${Math.min(i, replaced)}`);
       equalBy(sent, ([, raw]) => raw, raws);
