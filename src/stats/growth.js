@@ -1,5 +1,14 @@
 import { addBlocks, blockIntervalMs, noBlocks } from './blocks.js';
-import { halvesUs, meanLatencyUs, mixChanceUs, quartersOf } from './halves.js';
+import {
+  ENOUGH_BLOCKS,
+  byChanceMs,
+  halvesUs,
+  isLeftOver,
+  meanLatencyUs,
+  mixChanceUs,
+  quartersOf,
+  queuesBehindFullBlocks,
+} from './halves.js';
 import { dueMs } from './observed.js';
 import { isPlain } from './sample.js';
 import { count, digits, milliseconds, percent, seconds as secondsText } from '../text.js';
@@ -13,11 +22,8 @@ import { count, digits, milliseconds, percent, seconds as secondsText } from '..
 /** Share of the asked rate below which a warning is given. */
 const HELD = 0.95;
 
-/** The node keeps up while few of the window's operations are still in flight at its end, or latency does not grow. */
-const VERIFIED_IN_WINDOW = 0.95;
+/** A latency that grows by this factor grows not by chance. */
 const GROWN = 1.5;
-/** With fewer blocks, latency depends more on where the blocks lie. */
-const ENOUGH_BLOCKS = 4;
 
 /**
  * What an open loop achieved of its rate. A queue that grows counts as what was verified inside the window.
@@ -73,13 +79,13 @@ export function gasRateNotHeld({ gasRate }, own) {
  * @returns {string | null} null: latency did not grow
  */
 export function backlog(run) {
-  const { window, blocks, rates } = run;
+  const { blocks, rates } = run;
   if (blocks.count > 0 && blocks.count < ENOUGH_BLOCKS) return null;
   const [firstUs, secondUs] = halvesUs(run);
   if (firstUs === null || secondUs === null || secondUs - firstUs < mixChanceUs(run)) return null;
-  const isLeftOver = window.counts.verified < VERIFIED_IN_WINDOW * window.counts.scheduled;
   const isSteady = rates.askedPerSecond !== null && growsSteadily(run, (secondUs - firstUs) / 1000);
-  if (!isSteady && !(isLeftOver && secondUs >= GROWN * firstUs)) return null;
+  const isGrown = isLeftOver(run) && secondUs >= GROWN * firstUs;
+  if (!isSteady && !isGrown && !queuesBehindFullBlocks(run)) return null;
   return `latency grew from ${milliseconds(firstUs)} in the first half of the window to ${milliseconds(secondUs)} in the second`;
 }
 
@@ -92,9 +98,7 @@ const SHORTFALL = 0.01;
  * @param {number} grownMs from one half to the other
  */
 function growsSteadily({ window, intervals, blocks }, grownMs) {
-  // The position of the blocks in each half moves its mean by a part of a block interval.
-  const byChanceMs = blocks.count === 0 ? 0 : window.durationMs / blocks.count / 4;
-  if (grownMs - byChanceMs < (SHORTFALL * window.durationMs) / 2) return false;
+  if (grownMs - byChanceMs({ window, blocks }) < (SHORTFALL * window.durationMs) / 2) return false;
   const means = quartersOf(intervals).map(meanLatencyUs);
   const [first, last] = [means[0] ?? NaN, means[3] ?? NaN];
   // By a quarter in all, a tenth of which is in each step.

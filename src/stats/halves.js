@@ -4,7 +4,7 @@ import { isPlain } from './sample.js';
 /**
  * Mean latencies of the parts of a window, which show whether a queue grows.
  *
- * @import { IntervalRow, RunFile } from '../contracts/run-file.d.ts'
+ * @import { BlockTotals, IntervalRow, RunFile } from '../contracts/run-file.d.ts'
  */
 
 /** Mean latency in each half of the window. @param {Pick<RunFile, 'latency' | 'intervals'>} run @returns {Array<number | null>} null: not known */
@@ -44,4 +44,34 @@ export function meanLatencyUs(rows) {
   const all = new Distribution();
   for (const { latency } of rows) all.add(latency);
   return all.meanUs;
+}
+
+/** With fewer blocks, latency depends more on where the blocks lie. */
+export const ENOUGH_BLOCKS = 4;
+/** Share of the blocks without room for another transaction from which on they count as full. */
+const MOST_FULL = 0.5;
+/** The node keeps up while few of the window's operations are still in flight at its end, or latency does not grow. */
+const VERIFIED_IN_WINDOW = 0.95;
+
+/** Whether blocks had no room. Without a gas limit nothing is known of it. @param {Pick<BlockTotals, 'count' | 'gasLimit' | 'full'>} totals */
+export function isFull({ count, gasLimit, full = 0 }) {
+  return count > 0 && Boolean(gasLimit) && full >= MOST_FULL * count;
+}
+
+/** The position of the blocks in each half moves its mean by a part of a block interval. @param {Pick<RunFile, 'window' | 'blocks'>} run */
+export function byChanceMs({ window, blocks }) {
+  return blocks.count === 0 ? 0 : window.durationMs / blocks.count / 4;
+}
+
+/** @param {Pick<RunFile, 'window'>} run */
+export function isLeftOver({ window: { counts } }) {
+  return counts.verified < VERIFIED_IN_WINDOW * counts.scheduled;
+}
+
+/** Full blocks explain why operations are left over: how much the latency grew does not matter. @param {RunFile} run */
+export function queuesBehindFullBlocks(run) {
+  const [firstUs, secondUs] = halvesUs(run);
+  const grownUs = (secondUs ?? 0) - (firstUs ?? Infinity);
+  const chanceUs = Math.max(1000 * byChanceMs(run), mixChanceUs(run));
+  return isFull(run.blocks) && run.blocks.count >= ENOUGH_BLOCKS && isLeftOver(run) && grownUs > chanceUs;
 }

@@ -1,7 +1,8 @@
 import { Distribution } from './histogram.js';
 import { blockIntervalMs } from './blocks.js';
 import { STAGES, fullnessOf, shownFigure } from './figures.js';
-import { backlog } from './growth.js';
+import { backlog, heldRate } from './growth.js';
+import { isFull } from './halves.js';
 import { isPlain } from './sample.js';
 import { counted, percent, seconds, count as whole } from '../text.js';
 
@@ -27,7 +28,6 @@ const FAILED_POLLS = 0.05;
 /** What the rows use. @param {RunFile} run */
 export function factsOf(run) {
   const { blocks, config, counts, environment, failures, latency, probes, rates, window } = run;
-  const { gasLimit } = blocks;
   const fullness = fullnessOf(blocks);
   const [{ inclusion }, { resubmissions }] = [environment, run.generator];
   const intervalUs = 1000 * blockIntervalMs(blocks, window.durationMs);
@@ -42,6 +42,7 @@ export function factsOf(run) {
   const { askedPerSecond: asked, achievedPerSecond, verifiedPerSecond } = rates;
   const achieved = achievedPerSecond ?? 0;
   const isDropping = window.counts.dropped > 0.001 * window.counts.scheduled;
+  const held = heldRate(run);
   const growth = asked === null ? null : backlog(run);
   const [p50Us, p90Us] = [latency.total.p50Us ?? Infinity, latency.total.p90Us ?? Infinity];
   const waits = waitsOf(run);
@@ -81,7 +82,7 @@ export function factsOf(run) {
     restShare: thinkUs / Math.max(1, thinkUs + (latency.total.meanUs ?? 0)),
     ...{ asked, achieved, isDropping, growth, done: asked === null ? verifiedPerSecond : achieved },
     // Operations at the end of the window may fail.
-    isHeld: asked !== null && achieved >= 0.99 * asked && !isDropping && growth === null,
+    isHeld: held !== null && held.isHeld && achieved >= 0.99 * held.asked && !isDropping,
     // With the latency of the node alone there would have been an idle wallet for each operation.
     isEnough: asked !== null && (asked * Math.max(0, p90Us - waits.waitUs)) / 1e6 < wallets * inFlight,
     isLate: asked !== null && (run.lag.p99Us ?? 0) >= 100_000,
@@ -91,8 +92,7 @@ export function factsOf(run) {
     ...{ p50Us, p90Us, inclusionUs: latency.stages.inclusion.meanUs ?? 0, ...firstAndLater(run) },
     // With --inclusion sync the answer comes with the block.
     submitUs: inclusion?.name === 'sync' ? 0 : (latency.stages.submit.meanUs ?? 0),
-    // Without a gas limit nothing is known of the room in a block.
-    isFull: blocks.count > 0 && Boolean(gasLimit) && (blocks.full ?? 0) >= 0.5 * blocks.count,
+    isFull: isFull(blocks),
     fullness: fullness === null ? null : fullness / 100,
     // Few blocks prove nothing. Fast ones may be produced on demand, so that their interval follows the load.
     blockUs: blocks.count >= 4 && intervalUs >= 50_000 ? intervalUs : Infinity,

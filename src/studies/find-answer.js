@@ -1,4 +1,5 @@
 import { isLoopback } from '../chain/networks.js';
+import { isFull } from '../stats/halves.js';
 import { awayMsOf } from '../stats/verdict-facts.js';
 import { count, counted, threeDigits, timeText } from '../text.js';
 import { failedOf, heldOf, highestHeld, oursOf, repeatedBounds, votesOn } from './evidence.js';
@@ -27,8 +28,6 @@ import { CONFIDENCE } from './threshold-estimate.js';
 
 /** Share of the CPU time of this machine. */
 const OTHERS = 0.5;
-/** Share of the blocks. */
-const FULL = 0.5;
 /** Share of the wallets whose transactions were refused because of their number. */
 const REFUSED = 0.25;
 export const SENDER_LIMIT = "the node's limit of transactions of one sender was the limit";
@@ -53,7 +52,7 @@ const LIMITS = Object.freeze([
   { words: DOWN, is: ({ run }) => wasDown({ awayMs: awayMsOf(run) }) },
   {
     words: 'blocks are full',
-    is: ({ run: { blocks } }) => blocks.count > 0 && (blocks.full ?? 0) >= FULL * blocks.count,
+    is: ({ run: { blocks } }) => isFull(blocks),
   },
   {
     words: SENDER_LIMIT,

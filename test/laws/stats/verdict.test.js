@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { rateNotHeld } from '../../../src/stats/growth.js';
 import { noBlocks } from '../../../src/stats/blocks.js';
+import { checkThresholds, parseThreshold } from '../../../src/stats/thresholds.js';
 import { Recorder } from '../../../src/stats/recorder.js';
 import { inFlightNeeded, judge } from '../../../src/stats/verdict.js';
 import { distributionOf, readingsOf, rowOf, runFileOf } from '../../helpers/samples.js';
@@ -171,6 +172,8 @@ const FULL_MACHINE = { ...crowded({}).probes, self: { cpuUs: 9e6, rssBytes: 0 } 
 /** An open loop with too few wallets. */
 const FEW = { asked: 4000, achieved: 2000, dropped: 20_000 };
 const [BLOCKS, FULL] = [{ blocks: { count: 100 } }, { blocks: { count: 100, full: 90 } }];
+/** All of the rate was started, and blocks took only a part of it: after the warm-up a queue was there already. */
+const FILLED = openRun({ asked: 1180, achieved: 1180, verified: 8400, latencies: [4e6, 4.6e6, 4.5e6, 5.2e6], ...FULL });
 /** Operations that wait for their blocks. */
 const SLOW = { latencyUs: 9e5, fastestUs: 1000 };
 const RETRIED = { resubmissions: { repeated: 0, rebroadcast: 900, lost: 0, replaced: 0 } };
@@ -353,6 +356,7 @@ const CASES = {
     ['some are left', closedRun({ ...SLOW, fastestUs: 110_000 }), /waited 8\.9 .* operation took 1\.1$/],
     ['a busy node', closedRun({ latencyUs: 2e5, probes: nodeOf(1.34) }), /^the node used 134 % of a core, 96 % /],
     ['the drain hides a backlog', openRun({ verified: 2500, latencies: [1e6, 3e6, 5e6, 7e6] }), BACKLOG],
+    ['full blocks, and a queue from the start', FILLED, /^90 of 100 blocks had no room for /],
     ['a backlog of a few percent', openRun({ latencies: SLOWER }), /^latency grew from 3,600 ms/],
     ['calls that wait for each other', withRows(callRun([240_000, 250_000, 260_000]), CALL_ROWS), IN_TURN],
     ['four blocks tell something', openRun({ ...GROWING, blocks: { count: 4 } })],
@@ -772,6 +776,17 @@ describe('judge()', () => {
     const paused = { ...slow, pace: paceOf({ pausedMs: 3750 }) };
     assert.match(rateNotHeld(paused) ?? '', /^the rate was not held: 400 of 500 operations per second, 20 % short/);
     assert.equal(rateNotHeld(closedRun()), null);
+  });
+
+  it('blocks that are full while the queue grows: verdict, summary and the figure held say that the rate was not held', () => {
+    assert.match(
+      rateNotHeld(FILLED) ?? '',
+      /^the rate was not held: 840 of 1,180 operations per second, 28\.8 % short/,
+    );
+    const [held] = checkThresholds([parseThreshold('held>=98%')], FILLED);
+    assert.ok(Number(held.value) <= (100 * 840) / 1180, `held ${held.value}`);
+    const roomy = { ...FILLED, blocks: { ...FILLED.blocks, full: 0 } };
+    assert.equal(rateNotHeld(roomy), null, 'blocks had room: the latency may have grown by chance');
   });
 
   it('in a mix with calls the halves have other shares of the transactions: a small difference is chance', () => {
