@@ -76,7 +76,8 @@ export function duration(minMs) {
     ([text]) => {
       const parts = text.matchAll(/([\d.]+)(ms|s|m|h)/g);
       const value = [...parts].reduce((sum, [, number, unit]) => sum + Number(number) * UNIT_MS[unit], 0);
-      if (value < minMs) throw new Error(`must be at least ${minMs}ms, not ${quote(text)}`);
+      if (value < minMs)
+        throw new Error(`must be at least ${minMs < 1000 ? `${minMs}ms` : `${minMs / 1000}s`}, not ${quote(text)}`);
       if (value > LONGEST_MS) throw new Error(`must be at most 24 days, not ${quote(text)}`);
       return value;
     },

@@ -42,6 +42,8 @@ export class StudyBuilder {
     if (option.name === searched) {
       const [from, to] = bracketTexts(text);
       const [, unit] = /([kmg]gas)$/i.exec(from) ?? [];
+      if (to === null && option.name === 'rate')
+        throw new UsageError(`${label} ${text} is one rate: give a range, such as 100..5000, or leave it out`);
       const inUnit = (/** @type {string} */ value) => value.slice(0, value.length - (unit?.length ?? 0));
       if (text.split('..').length > 2 || (to !== null && /[kmg]gas$/i.exec(to)?.[0] !== unit))
         throw new UsageError(

@@ -1,5 +1,6 @@
 import { boundedMs } from '../outputs/format.js';
 import { Distribution, recordedValues } from '../stats/histogram.js';
+import { median } from '../studies/statistics.js';
 import { quantity } from '../text.js';
 import { html, scrollBox } from './html.js';
 
@@ -146,9 +147,7 @@ function heatScale(id) {
 export function middle(values, unit) {
   const known = values.filter((value) => value !== null).sort((a, b) => a - b);
   if (known.length === 0) return 'not measured';
-  const [least, half, most] = [0, (known.length - 1) / 2, known.length - 1].map((i) =>
-    quantity(known[Math.floor(i)], unit),
-  );
+  const [least, half, most] = [known[0], median(known), known[known.length - 1]].map((value) => quantity(value, unit));
   return least === most ? `always ${half}` : `median ${half}, from ${least} to ${most}`;
 }
 

@@ -31,7 +31,7 @@ export function renderSweep(sweep, { folder = '.' } = {}) {
     title: `${what}${environment === null ? '' : ` at ${environment.endpoint}`}, ${minuteOf(startedAt)}`,
     ...headline(verdict, verdict.lastIndexOf('; ')),
     badges: [
-      badge(title, isComplete(sweep) ? 'good' : 'bad'),
+      badge(title, badgeOf(sweep)),
       badBadge(runs.filter(({ exitCode }) => exitCode !== 0).length, 'run', ' with an exit code other than 0'),
       badBadge(warnings.length, 'warning'),
     ],
@@ -50,6 +50,12 @@ export function renderSweep(sweep, { folder = '.' } = {}) {
     ${listSection('plan', 'How it was made', howItWasMade(sweep))}`,
     charts,
   });
+}
+
+/** A search that has its answer when it stops, as at the time limit, is as good as a complete one. @param {Pick<SweepFile, 'end' | 'find'>} sweep @returns {'good' | 'bad' | 'plain'} */
+function badgeOf({ end, find }) {
+  if (end === 'complete' && find?.stopped && find.done === true) return 'plain';
+  return isComplete({ end, find }) ? 'good' : 'bad';
 }
 
 const RATE_HELD = 'the rate held (always required: operations were verified at least 98 % as fast as they were due)';

@@ -19,6 +19,12 @@ export function isEvidence({ again = null, limit = null }) {
   return again === null && limit?.isOurs !== true;
 }
 
+/** A run whose repeat was due when the search ended: the next run is always the repeat. @param {readonly Trial[]} trials @returns {Trial | null} */
+export function dueOf(trials) {
+  const last = trials.at(-1);
+  return last?.again ? last : null;
+}
+
 /** @param {readonly Trial[]} trials @returns {Trial[]} ascending */
 export function heldOf(trials) {
   return trials.filter((trial) => trial.holds && isEvidence(trial)).sort((a, b) => a.value - b.value);

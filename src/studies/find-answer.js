@@ -2,7 +2,7 @@ import { isLoopback } from '../chain/networks.js';
 import { isFull } from '../stats/halves.js';
 import { awayMsOf } from '../stats/verdict-facts.js';
 import { count, counted, threeDigits, timeText } from '../text.js';
-import { failedOf, heldOf, highestHeld, oursOf, repeatedBounds, votesOn } from './evidence.js';
+import { dueOf, failedOf, heldOf, highestHeld, oursOf, repeatedBounds, votesOn } from './evidence.js';
 import { CONFIDENCE } from './threshold-estimate.js';
 
 /**
@@ -202,14 +202,15 @@ const PARTS = / \([^)]*\)$/;
 /** At most 25 words. @param {Tried} tried @param {Figures | null} figures null: no answer @param {boolean} isDone */
 function headline({ searched, trials, end, scale }, figures, isDone) {
   const text = (/** @type {number} */ value) => `${valueText(searched, value)}${unitOf(searched)}`;
-  const [held, failed] = [heldOf(trials), failedOf(trials)];
+  const [held, failed, due] = [heldOf(trials), failedOf(trials), dueOf(trials)];
   const so = isDone ? '' : 'Not done: ';
   if (trials.length === 0) return 'not known yet: no run was made';
   if (figures !== null) {
     const [low, high] = [figures.low, figures.high].map((value) => valueText(searched, value));
     const { limit = null, failed: [why] = [], value = 0 } = nearestOf(trials, figures.estimate).failed ?? {};
     const fails = why ? ` ${text(value)} fails: ${why.replace(PARTS, '')}.` : '';
-    const words = limit ? ` Limit: ${limit.words}.` : fails;
+    const isDueFirst = due !== null && !due.holds && due.value < (why ? value : Infinity);
+    const words = isDueFirst ? ` ${text(due.value)} failed once.` : limit ? ` Limit: ${limit.words}.` : fails;
     const interval = `(${Math.round(100 * CONFIDENCE)} % interval ${low} to ${high})`;
     return `${so}${capital(`${heldText(trials, text, figures.estimate)} ${interval}`, so)}.${words}`;
   }
@@ -257,11 +258,17 @@ function nearestOf(trials, estimate) {
 
 /** @type {Readonly<Record<NonNullable<Find['stopped']>, string>>} */
 const STOPPED = Object.freeze({
-  time: 'the time limit was reached: run the same command again to resume',
+  time: 'within the time limit the longest run so far would no longer fit: run the same command again to resume',
   fees: 'the limit of fees (--max-spend) was reached',
   latency: 'less load hardly lowered the latency: lower values were not tried',
   limit: 'each higher rate met a limit outside of the node',
 });
+
+/** What was to follow a run. @param {Trial} trial whose repeat is due @param {Find['stopped']} stopped */
+export function dueText({ again }, stopped) {
+  const why = stopped == null ? '' : `; ${stopped === 'time' ? 'the time was over' : 'the search ended before'}`;
+  return `to be made again ${again}${why}`;
+}
 
 /** Failures below a rate that held which are listed. */
 const LISTED = 3;
@@ -271,6 +278,7 @@ function reasonsOf({ searched, trials, conditions, end, stopped }, figures, { li
   const { held, failed } = nearestOf(trials, figures?.estimate ?? null);
   const at = (/** @type {Trial} */ { value }) => `${valueText(searched, value)}${searched.short}`;
   const counts = trials.filter((trial) => trial.holds && !trial.again).length;
+  const due = dueOf(trials);
   const advice = LIMITS.find(({ words }) => words === limit)?.advice;
   const below = failedOf(trials).filter(({ value }) => value < (heldOf(trials).at(-1)?.value ?? 0));
   return [
@@ -280,6 +288,9 @@ function reasonsOf({ searched, trials, conditions, end, stopped }, figures, { li
       : [`not done: the ends of the interval differ by more than a factor of ${WIDEST}; give a longer --time-limit`]),
     ...(held === undefined ? [] : [`nearest run that held, at ${at(held)}`]),
     ...(failed === undefined ? [] : [`nearest run that failed, at ${at(failed)}: ${failureText(failed)}`]),
+    ...(due === null
+      ? []
+      : [`run at ${at(due)} ${due.holds ? 'held' : `failed: ${due.failed.join('; ')}`}; ${dueText(due, stopped)}`]),
     ...below
       .filter((trial) => trial !== failed)
       .slice(-LISTED)
@@ -289,7 +300,7 @@ function reasonsOf({ searched, trials, conditions, end, stopped }, figures, { li
       .slice(0, LISTED)
       .map(
         (trial) =>
-          `${awayText(trial.awayMs ?? 0)} in a run at ${at(trial)}${trial.again ? ', which does not count' : ''}`,
+          `${awayText(trial.awayMs ?? 0)} in a run at ${at(trial)}${trial.again && trial !== due ? ', which does not count' : ''}`,
       ),
     ...(end === 'noise' || end === 'trials'
       ? ['some runs near the answer hold and some fail: more runs will not narrow the interval']

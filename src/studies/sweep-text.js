@@ -1,7 +1,9 @@
 import { resultMarkdown } from '../outputs/markdown.js';
 import { csvLine } from '../outputs/rows.js';
 import { tableOf } from '../outputs/table.js';
-import { counted, digits, partOf, threeDigits } from '../text.js';
+import { count, counted, digits, partOf, threeDigits } from '../text.js';
+import { dueOf } from './evidence.js';
+import { dueText } from './find-answer.js';
 import { KEPT, metricOf } from './metrics.js';
 import { cellName, commandWords } from './plan.js';
 import { mean, meanOf, standardDeviation } from './statistics.js';
@@ -31,7 +33,11 @@ function cellTables({ axes: swept, find, cells }) {
   const isMarked = cells.some(({ saturated }) => saturated);
   if (axes.length === 2) return GRID_METRICS.map((name) => gridTable(axes, cells, name, isMarked));
   const columns = [
-    ...axes.map(({ name }) => ({ head: name, text: (/** @type {SweepCell} */ { settings }) => settings[name] ?? '-' })),
+    ...axes.map(({ name }) => ({
+      head: name,
+      text: (/** @type {SweepCell} */ { settings }) =>
+        find === null ? (settings[name] ?? '-') : searchedText(settings[name]),
+    })),
     ...(cells.some(({ asked, settings }) => asked !== null && (find === null || asked !== Number(settings.rate)))
       ? [ASKED]
       : []),
@@ -46,6 +52,11 @@ function cellTables({ axes: swept, find, cells }) {
   const heads = columns.map(({ head }) => head);
   const notes = find?.name === 'rate' ? [HELD_WORDS] : [];
   return [tableOf('cells', find === null ? 'All cells' : 'All runs', heads, rows, notes)];
+}
+
+/** With separators, as other columns have them. @param {string | undefined} text of the value of a run; undefined: the pilot run */
+function searchedText(text = '-') {
+  return text.replace(/^\d+/, (whole) => count(Number(whole)));
 }
 
 /** @param {SweepCell} cell @returns {SweepCell[]} */
@@ -75,9 +86,11 @@ function resultColumn(find) {
   return {
     head: 'result',
     text: (cell) => {
-      const { holds, failed, again, limit } = trialOf(find, cell) ?? {};
+      const trial = trialOf(find, cell);
+      const { holds, failed, again, limit } = trial ?? {};
       if (holds === undefined) return 'pilot';
       const result = holds ? 'holds' : `fails: ${failed?.join(', ')}`;
+      if (trial !== undefined && trial === dueOf(find.trials)) return `${result}; ${dueText(trial, find.stopped)}`;
       if (again) return `${result}; made again ${again}`;
       return limit?.isOurs ? `${result}; does not count: ${limit.words}` : result;
     },
@@ -199,7 +212,7 @@ function stateOf({ limit = null, stopped = null, done = true }, end) {
   return `${done ? '' : 'not done, '}${stopped === null ? ENDS.complete : STOPPED[stopped]}`;
 }
 
-/** Whether it came to its end with an answer. @param {SweepFile} sweep */
+/** Whether it came to its end with an answer. @param {Pick<SweepFile, 'end' | 'find'>} sweep */
 export function isComplete({ end, find }) {
   return end === 'complete' && !find?.limit && !find?.stopped && find?.done !== false;
 }

@@ -119,6 +119,8 @@ describe('config.study of stress sweep', () => {
     ['sweep -t 5 --duration 1s,2s', /^-d|^--duration|duration.* must be a duration/],
     ['sweep -t 5,10 -d 1s --find rate --until p99<1s', /varies one option only: give --threads one value/],
     ['sweep -t 5,5 -d 1s', /^-t \(--threads\) 5,5: the values are equal, and a sweep needs different ones$/],
+    ['find --rate 100', /^--rate 100 is one rate: give a range, such as 100\.\.5000, or leave it out$/],
+    ['find --time-limit 0s', /^--time-limit must be at least 1s, not "0s"$/],
     ['sweep -t 5 --rate 10..10 -d 1s', /^--rate 10\.\.10: the values are equal/],
     ['compare a.json --with b.json -d 1s', /^--duration is for new runs, and the runs of these files have ended/],
     ['compare a.json --with b.json --out c.json --repeat 3', /^--repeat is for new runs/],

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { RUNS_MAY_DIFFER_IN } from '../../../src/cli/options.js';
-import { latencyCharts } from '../../../src/report/charts.js';
+import { latencyCharts, middle } from '../../../src/report/charts.js';
 import { shortNames, renderRuns } from '../../../src/report/runs-page.js';
 import { Distribution } from '../../../src/stats/histogram.js';
 import { assertGoldenPage } from '../../golden/assert-golden.js';
@@ -123,4 +123,8 @@ describe('latencies of many sides', () => {
       series.map(({ values }) => xTexts?.[values.findLastIndex((value) => value !== null)]);
     assert.deepEqual(lastOf(charts[1]).slice(0, 3), ['90 %', '99 %', '99.9 %']);
   });
+});
+
+it('the median of an even number of values is the mean of the two in the middle', () => {
+  assert.equal(middle([100, null, 400, 200, 300], '/s'), 'median 250/s, from 100/s to 400/s');
 });

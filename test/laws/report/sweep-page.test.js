@@ -138,6 +138,9 @@ describe('the page of a sweep', () => {
       });
     assert.match(page({}), /<li class="good">✓ Search: complete, 3 runs/);
     assert.match(page({ stopped: 'time' }), /<li class="bad">✗ Search: stopped at the time limit, resumable, 3 runs/);
+    const answered = page({ stopped: 'time', done: true });
+    assert.match(answered, /<li class="plain">Search: stopped at the time limit, resumable, 3 runs/);
+    assert.match(page({ stopped: 'time', done: false }), /<li class="bad">✗ Search: not done/);
     assert.match(page({ limit: 'the generator was the limit' }), /<li class="bad">✗ Search: not found, 3 runs/);
     assert.match(page({ reasons: ['the time limit was reached'] }), /<li>The time limit was reached\.<\/li>/);
   });

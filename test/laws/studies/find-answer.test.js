@@ -38,7 +38,7 @@ describe('answerOf()', () => {
       'not done: the ends of the interval differ by more than a factor of 1.5; give a longer --time-limit',
       'nearest run that held, at 410/s',
       'nearest run that failed, at 494/s: held 93.1 % is not >= 98%',
-      'the time limit was reached: run the same command again to resume',
+      'within the time limit the longest run so far would no longer fit: run the same command again to resume',
       '5 runs, 2 held, with p99<2s and held>=98%',
     ]);
     assert.deepEqual([low, high, held], [294, 601, 410], 'a run that holds may have done 2 % less than its rate');
@@ -53,6 +53,21 @@ describe('answerOf()', () => {
   it('names the limit of the nearest failed run', () => {
     const trials = [trial(410), failed(494, { words: 'blocks are full', isOurs: false }), failed(616)];
     assert.match(answerOf({ ...tried, trials }).words, /\. Limit: blocks are full\.$/);
+  });
+
+  it('names a run whose repeat was due when the time was over, and whose rate may be the estimate', () => {
+    const due = {
+      ...failed(443),
+      again: 'with 10 operations in flight per wallet instead of 5, as operations were dropped',
+    };
+    const trials = [trial(410), failed(494), due];
+    const { words, reasons = [] } = answerOf({ ...tried, trials, stopped: 'time' });
+    assert.match(words, /estimated highest 443 op\/s \(.*\)\. 443 op\/s failed once\.$/);
+    const said =
+      'run at 443/s failed: held 93.1 % is not >= 98%; to be made again with 10 operations in flight per wallet instead of 5, as operations were dropped; the time was over';
+    assert.ok(reasons.includes(said), reasons.join('\n'));
+    const made = answerOf({ ...tried, trials: [...trials, failed(443)], stopped: 'time' });
+    assert.doesNotMatch([made.words, ...(made.reasons ?? [])].join('\n'), /to be made again|failed once/);
   });
 
   it('says whether a failure that does not count was above what held', () => {
