@@ -13,6 +13,7 @@ const TRANSFER_EVENT = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a
 export default function create({ kit, rpc, settings, state }) {
   const { address, units = '1000' } = settings.set;
   if (!/^0x[0-9a-fA-F]{40}$/.test(address ?? '')) throw new Error('--set address must be the address of a token');
+  if (!/^[1-9]\d*$/.test(units)) throw new Error('--set units must be a whole number of units, such as 1000');
   const token = kit.abi(['function transfer(address to, uint256 units)', 'function balanceOf(address) view']);
   const pay = (to, amount) => ({ to: address, data: token.encodeFunctionData('transfer', [to, amount]) });
   let calls = state ?? [];
@@ -32,6 +33,11 @@ export default function create({ kit, rpc, settings, state }) {
       if (answers.includes('0x')) throw new Error(`${address} has no balanceOf(): it is no token of this chain`);
       const balances = answers.map((answer) => BigInt(answer));
       const poor = wallets.filter((wallet, i) => i > 0 && balances[i] < BigInt(units));
+      const needed = BigInt(units) * BigInt(poor.length);
+      if (balances[0] < needed)
+        throw new Error(
+          `${wallets[0].address}, the first wallet, has ${balances[0]} units of ${address} and needs ${needed}: ${units} for each of ${poor.length} wallets; pay it more, or give a lower --set units`,
+        );
       await kit.sendAll(
         poor.map((wallet) => ({ position: 0, ...pay(wallet.address, BigInt(units)) })),
         'paying tokens',

@@ -58,7 +58,7 @@ function headline(run) {
   const { length: present = 0 } = merged?.instances ?? [];
   const expected = merged?.expected ?? null;
   const of = expected === null || expected === present ? '' : ` of ${count(expected)}`;
-  const words = `${merged ? `${count(present)}${of} instances as one, ` : ''}${endText(run)}`;
+  const words = `${merged ? `${count(present)}${of} ${present === 1 && of === '' ? 'instance' : 'instances as one'}, ` : ''}${endText(run)}`;
   // A run may reach its end although the endpoint was down.
   const down = verdict?.name === 'endpoint-down' && end === 'duration' ? ', but the endpoint was down' : '';
   if (typeof config.iterations !== 'number') return words + down;

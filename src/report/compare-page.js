@@ -41,7 +41,7 @@ export function renderCompare(comparison) {
       [],
       [
         note(
-          'In the picture right of the line is more in the candidate, left of it less. The point is the change, the bar its interval: where it reaches over the line, chance is enough to explain the change.',
+          'The point is the change, and the bar is its interval. Right of the line the candidate has a higher value than the baseline, left of it a lower one. If a bar crosses the line, chance may explain the change.',
         ),
       ],
     )}

@@ -58,9 +58,10 @@ export function parseThreshold(text) {
   const word = unit.toLowerCase();
   const factor = Object.hasOwn(factors, word) ? factors[word] : undefined;
   if (factor === undefined) {
+    const missing = word === '' ? 'the unit is missing: ' : '';
     const orShare = figure.whole === undefined ? '' : `, or a share of ${figure.whole} such as 0.1%`;
     throw new Error(
-      `does not fit in ${quote(expression, 31)}: ${figure.name} takes a limit such as ${example}${orShare}`,
+      `does not fit in ${quote(expression, 31)}: ${missing}${figure.name} takes a limit such as ${example}${orShare}`,
     );
   }
   return Object.freeze({

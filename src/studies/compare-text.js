@@ -42,7 +42,7 @@ export function verdictOf(comparison, { deciding, isApart }) {
       return `there is no difference of ${label} larger than ${percent(sequential.equivalent)}: ${figures}${wide}`;
     if (sequential !== undefined) {
       const after = sequential.end === 'time_limit' ? ` after ${timeText(sequential.timeLimitMs / 1000)}` : '';
-      const needed = `; at least ${minimum} are needed: raise --time-limit, or lower --duration`;
+      const needed = `; at least ${minimum} are needed: raise --time-limit`;
       return `undecided${after}: ${figures}${(pairs ?? 0) < minimum ? needed : ''}`;
     }
     if (word !== 'too few runs') return `no difference of ${label} is shown: ${figures}`;
@@ -71,7 +71,7 @@ function failureWords({ failures = [], leftOut = [], ...sides }) {
 }
 
 export const SEQUENTIAL_WORDS =
-  'Paired: a seeded coin ordered the runs of each pair, so that the sign of a log ratio is that of the coin if the sides do not differ. Bets on the signs reach 20 times their start with a probability of at most 5 % for all metrics together, after whichever pair one looks (Ville; Waudby-Smith and Ramdas 2024).';
+  'Paired: a seeded coin ordered the runs of each pair, so that the sign of a log ratio is that of the coin if the sides do not differ. The test bets on these signs. If the sides are equal, its capital grows to 20 times the initial one in at most 5 % of comparisons, for all metrics together and however often one looks (Ville; Waudby-Smith and Ramdas 2024).';
 
 /** Names of the user are in quotation marks, so that no page writes their first letter large. @param {string} name */
 export function sideWords(name) {
@@ -86,7 +86,7 @@ export function widthOf({ low, high }) {
 /** @param {Pick<Change, 'low' | 'high' | 'confidence'>} change */
 export function rangeText({ low, high, confidence }) {
   const level = percent(confidence);
-  if (low === null || high === null) return `${level} interval without bounds`;
+  if (low === null || high === null) return `no ${level} interval yet`;
   return `${level} interval ${percentText(low)} to ${percentText(high)}`;
 }
 
@@ -187,7 +187,7 @@ function wordText(word, { confidence }, { name, pairs, minimum }) {
 /** @param {Comparison} comparison */
 function footnote({ method: { name, secondaries } }) {
   if (name === 'sequential')
-    return '* decides. Baseline and candidate: means of the runs. Change: estimated from the differences of the pairs; single runs count less. Intervals and p hold after each pair; at most 5 % of comparisons of equal sides show a difference';
+    return '* decides. Baseline and candidate: means of the runs. Change: estimated from the differences of the pairs, in which an outlier counts less than in a mean. Intervals and p hold after each pair; at most 5 % of comparisons of equal sides show a difference';
   const together = secondaries === 0 ? '' : `; the other ${secondaries} are tested together (step-down max-T)`;
   return `* decides. Baseline and candidate: means of the runs. Change and interval: of the geometric means${together}`;
 }

@@ -121,7 +121,7 @@ async function openFile(name, { kind, folder, outputs = [], begin, optionsOf }, 
   const difference = before === null ? null : differenceOfParts(asked(before), asked(file));
   if (difference === null) return { file, isNew: before === null };
   throw new InputError(
-    `${displayName(folder)} holds another study: ${difference}; give --dir another folder, or remove this one`,
+    `${displayName(folder)} holds another study: ${difference}; give --dir another folder, or ${kind === 'sweep' ? '--fresh to make all runs anew' : 'remove this one'}`,
   );
 }
 
@@ -208,13 +208,18 @@ class Engine {
     await this.#save();
   }
 
-  /** At most once: all windows have the same length. @param {RunRequest} wanted @param {Made} made */
-  #warnOfWindow({ name, isMeasured = true, warns = isMeasured }, { run, isKept }) {
+  /** Once, as all windows have the same length; of a sweep once for each point. @param {RunRequest} wanted @param {Made} made */
+  #warnOfWindow({ name, repeat, isMeasured = true, warns = isMeasured }, { run, isKept }) {
     const { file, parts } = this.#study;
-    const short = warns && run !== null && file.warnings.length === 0 ? shortWindow(run) : null;
-    if (short === null) return;
-    file.warnings.push(`${name}: ${short.words}`);
-    if (!isKept) parts.say(`warning: ${file.warnings[0]}`);
+    const short = warns && run !== null ? shortWindow(run) : null;
+    const words = `${name}: `;
+    if (
+      short === null ||
+      file.warnings.some((/** @type {string} */ one) => repeat === undefined || one.startsWith(words))
+    )
+      return;
+    file.warnings.push(words + short.words);
+    if (!isKept) parts.say(`warning: ${words}${short.words}`);
   }
 }
 

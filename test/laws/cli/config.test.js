@@ -245,7 +245,7 @@ describe('readInvocation(): bad usage', () => {
     ['-t 1 --workload ./w.js --set a=1 --set 2', /^--set must be a name and a value such as slots=20, not "2"$/],
     [
       '-t 5 --threshold tps>1 --threshold p99<2',
-      /^--threshold does not fit in "p99<2": p99 takes a limit such as 200ms/,
+      /^--threshold does not fit in "p99<2": the unit is missing: p99 takes a limit such as 200ms/,
     ],
     ['-t 5 --threshold tps>1,', /^--threshold must be a figure, .* not ""$/],
     ['-t 5 --rate 5', /^--rate and --stages exclude each other/, { STRESS_STAGES: '5/1s' }],

@@ -257,7 +257,7 @@ describe('runPairs(), until sure', () => {
     const { verdict } = comparedOf(both);
     assert.match(
       verdict.sentence,
-      /^undecided after 1m30s: TPS changed by \S+ % \(95.5 % interval without bounds, 3 pairs\); at least 5 are needed: raise --time-limit, or lower --duration$/,
+      /^undecided after 1m30s: TPS changed by \S+ % \(no 95.5 % interval yet, 3 pairs\); at least 5 are needed: raise --time-limit$/,
     );
     const words = compareResult(comparedOf(both)).tables.flatMap(({ id, rows }) => (id === 'changes' ? rows : []));
     equalBy(words.slice(0, 2), (row) => row.at(-1), ['at least 5 pairs needed', 'at least 5 pairs needed']);

@@ -137,7 +137,11 @@ describe('sweep()', () => {
 
   /** @type {Array<[string, string[], RegExp]>} */
   const changes = [
-    ['another repeat', ['-t=5,10', '--repeat=3'], /another study: --repeat was 2 and is 3; give --dir another folder/],
+    [
+      'another repeat',
+      ['-t=5,10', '--repeat=3'],
+      /another study: --repeat was 2 and is 3; give --dir another folder, or --fresh to make all runs anew$/,
+    ],
     ['another axis', ['-t=5,10', '--rate=1,2', '--repeat=2'], /--rate was not given and is 1,2/],
     ['other values', ['-t=5,11', '--repeat=2'], /--threads was 5,10 and is 5,11/],
   ];
