@@ -113,7 +113,7 @@ function setUp({ answers = [], earlier = [], mostRaises = Infinity, random = 0, 
   };
 }
 
-/** @typedef {{end?: unknown, sent: number, found?: string, lookups?: number, receipts?: number, repeated?: number, replaced?: number}} Found */
+/** @typedef {{end?: unknown, sent: number, found?: string, lookups?: number, receipts?: number, repeated?: number, refused?: number, replaced?: number}} Found */
 
 describe('submit()', () => {
   const LOW = NONCE_TOO_LOW;

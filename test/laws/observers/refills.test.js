@@ -187,7 +187,13 @@ describe('a refill', () => {
     assert.equal(await round(), 5000);
     for (const [i, ether] of [3n, 1n, 3n, 5n].entries()) assert.equal(balances.get(addressOf(i)), ether * ETHER);
     const gasWei = BigInt(21_000 + 2 * GAS_PER_PAYMENT) * GWEI;
-    assert.deepEqual(refiller.facts, { transactions: 1, payments: 2, valueWei: 5n * ETHER + 1n, gasWei, isStated: true });
+    assert.deepEqual(refiller.facts, {
+      transactions: 1,
+      payments: 2,
+      valueWei: 5n * ETHER + 1n,
+      gasWei,
+      isStated: true,
+    });
     assert.deepEqual(refiller.paidWei, [2n * ETHER + 1n, 0n, 3n * ETHER, 0n]);
     assert.equal(state.chargedWei, gasWei, 'what was reserved and not used is given back');
     assert.deepEqual(warnings, []);
