@@ -1,4 +1,4 @@
-import { formatUnits, parseUnits } from 'ethers/utils';
+import { formatUnits } from 'ethers/utils';
 import { digits } from './quantity.js';
 
 /** Amounts and prices of the chain's coin as texts: gwei below 0.001 ether, and wei below a gwei if that is shorter. */
@@ -26,18 +26,4 @@ export function amount(wei) {
 export function amountAtMost(wei) {
   const unit = 10n ** BigInt(Math.max(0, String(wei).length - 3));
   return exactAmount(((wei + unit - 1n) / unit) * unit);
-}
-
-/** What a node states: decimal or hexadecimal, in wei if no unit follows. @param {string} text @returns {bigint | null} null: not sure */
-export function weiOf(text) {
-  const [, number, unit = 'wei'] = /^(0x[0-9a-f]+|\d+(?:\.\d+)?) ?(wei|kwei|mwei|gwei|ether|eth)?$/i.exec(text) ?? [];
-  if (number === undefined) return null;
-  try {
-    return parseUnits(
-      /^0x/i.test(number) ? String(BigInt(number)) : number,
-      unit.toLowerCase().replace(/^eth$/, 'ether'),
-    );
-  } catch {
-    return null; // a part of a wei
-  }
 }

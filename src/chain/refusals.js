@@ -1,4 +1,3 @@
-import { weiOf } from '../coin.js';
 import { ProtocolError, RpcError } from '../errors.js';
 
 /**
@@ -363,4 +362,18 @@ export function isBusy(error) {
 /** Whether a block, a state or a transaction is not there. Nodes without EIP-1898 answer with other errors. @param {unknown} error */
 export function isAbsent(error) {
   return error instanceof RpcError && classOf(error) === 'absent';
+}
+
+/** Digits behind the decimal point, by unit. @type {Readonly<Record<string, number>>} */
+const DECIMALS = Object.freeze({ wei: 0, kwei: 3, mwei: 6, gwei: 9, ether: 18, eth: 18 });
+
+/** What a node states: decimal or hexadecimal, in wei if no unit follows. @param {string} text @returns {bigint | null} null: not sure */
+function weiOf(text) {
+  const [, number, unit = 'wei'] = /^(0x[0-9a-f]+|\d+(?:\.\d+)?) ?(wei|kwei|mwei|gwei|ether|eth)?$/i.exec(text) ?? [];
+  if (number === undefined) return null;
+  const decimals = DECIMALS[unit.toLowerCase()];
+  if (/^0x/i.test(number)) return BigInt(number) * 10n ** BigInt(decimals);
+  const [whole, part = ''] = number.split('.');
+  // A part of a wei is no amount.
+  return part.length > decimals ? null : BigInt(whole + part.padEnd(decimals, '0'));
 }

@@ -470,7 +470,7 @@ class Overdue {
   /** No block takes what offers less than its base fee, as with a low --max-fee. @param {Sent} sent */
   async #noteBaseFee({ fee }) {
     const { rpc, fees, notice } = this.#sender;
-    const { baseFeeWei = null } = (await ask(rpc, headerAt('latest'), 'setup')) ?? {};
+    const { baseFeeWei = null } = (await ask(rpc, headerAt('latest'), 'setup').catch(() => null)) ?? {};
     if (baseFeeWei === null || maxPriceWei(fee) >= baseFeeWei) return;
     this.why = `the base fee is ${exactAmount(baseFeeWei)}, and ${offerText(fee)} is offered: ${fees.limitWords()}`;
     if (!this.#hasSaidBaseFee) notice?.(`blocks take no transaction of the set-up: ${this.why}`);

@@ -16,7 +16,7 @@ test('transactions that start together are sent in the order of falling nonces',
   const words = `--iterations 12 --in-flight 4 --nonce-order reversed --duplicate-share 0% --connections 1 --samples ${file}`;
   const { run, stdout } = await runOf(t, words, { chain, threads: 5 });
   assert.deepEqual([run.audit.exact, run.counts.verified], [true, 60]);
-  assert.match(stdout, /^ {2}on purpose +nonces reversed, \d+ transactions sent before a lower nonce$/m);
+  assert.match(stdout, /^ {2}storm +nonces reversed, \d+ transactions sent before a lower nonce$/m);
   assert.ok(run.generator.storm.outOfOrder >= 15, 'the first four of each wallet start together');
   /** @type {Record<string, any[]>} */
   const byWallet = {};
@@ -36,7 +36,7 @@ test('of a transaction and its replacement one is in a block, and a duplicate ch
   assert.deepEqual([run.audit.exact, run.counts.verified, duplicates + duplicatesRefused], [true, 80, 80]);
   assert.ok(replacements > 0);
   assert.equal(firstIncluded + replacementIncluded, replacements);
-  assert.match(stdout, /^ {2}on purpose +[\d,]+ duplicates taken by the node and \d+ not; \d+ replacements /m);
+  assert.match(stdout, /^ {2}storm +[\d,]+ duplicates taken by the node and \d+ not; \d+ replacements /m);
 });
 
 test('a transaction that the node takes and drops is lost, and no duplicate or replacement hides it', async (t) => {

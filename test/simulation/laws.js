@@ -73,7 +73,9 @@ const OF_RUNS = {
     const told = [counts.verified, counts.failed, counts.timedOut, counts.abandoned];
     if (!isDeepStrictEqual(Object.values(ended), told)) yield `samples ${Object.values(ended)}, counts ${told}`;
     if (audit === null || end === 'set_up_failed') return;
-    const foreign = chain.receiptsOf(({ transactionHash }) => chain.foreign.has(transactionHash));
+    const foreign = chain.receiptsOf(
+      ({ transactionHash, from }) => chain.foreign.has(transactionHash) && from !== FUNDER,
+    );
     const known = new Set(audit.foreign.map(({ hash }) => hash));
     const unnamed = foreign.filter(
       (one) => Number(one.blockNumber) <= audit.blockNumber && !known.has(one.transactionHash),

@@ -39,7 +39,7 @@ async function begun({ latestIsPending = false, ...options } = {}) {
   return { ...run, again, othersMine, resubmissions };
 }
 
-const NONE = Object.freeze({ repeated: 0, rebroadcast: 0, lost: 0, replaced: 0, leftOut: 0 });
+const NONE = Object.freeze({ repeated: 0, refused: 0, rebroadcast: 0, lost: 0, replaced: 0, leftOut: 0 });
 
 /** @param {string} words */
 const refusal = (words) => new RpcError('eth_sendRawTransaction', -32000, words);
