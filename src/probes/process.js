@@ -80,6 +80,8 @@ export function createLoopProbe() {
 /** Shortest time that counts as a stop. */
 const STOP_MS = 1000;
 const LOOK_MS = 100;
+/** What was used is read less often: that opens a file. */
+const USE_MS = 500;
 /** A loop that is blocked by its own work uses a core, and one without a CPU waits for it: both are late, and were not stopped. */
 const STOP_CPU = 0.25;
 const STOP_WAIT = 0.25;
@@ -91,14 +93,22 @@ const STOP_WAIT = 0.25;
 export function createStopProbe({ nowUs, used = usedUs }) {
   /** @type {Stopped[]} */
   let stops = [];
-  const read = () => ({ atUs: nowUs(), ...used() });
-  let last = read();
+  let lastUs = nowUs();
+  let use = { atUs: lastUs, ...used() };
   const look = () => {
-    const now = read();
-    const gapUs = now.atUs - last.atUs;
-    const isIdle = now.cpuUs - last.cpuUs < STOP_CPU * gapUs && now.waitedUs - last.waitedUs < STOP_WAIT * gapUs;
-    if (gapUs >= 1000 * STOP_MS && isIdle) stops.push({ fromUs: last.atUs, toUs: now.atUs });
-    last = now;
+    const [atUs, fromUs] = [nowUs(), lastUs];
+    const gapUs = atUs - fromUs;
+    lastUs = atUs;
+    if (gapUs < 1000 * STOP_MS && atUs - use.atUs < 1000 * USE_MS) return;
+    const now = { atUs, ...used() };
+    // Until the last look it may have used, or waited for, a whole core.
+    const beforeUs = fromUs - use.atUs;
+    const [usedInGapUs, waitedInGapUs] = [now.cpuUs - use.cpuUs, now.waitedUs - use.waitedUs].map(
+      (us) => us - beforeUs,
+    );
+    const isIdle = usedInGapUs < STOP_CPU * gapUs && waitedInGapUs < STOP_WAIT * gapUs;
+    if (gapUs >= 1000 * STOP_MS && isIdle) stops.push({ fromUs, toUs: atUs });
+    use = now;
   };
   const timer = setInterval(look, LOOK_MS).unref();
   return {
