@@ -6,7 +6,7 @@ export function similarNames(word, names) {
   return byDistance(word, names).map(({ name }) => name);
 }
 
-/** Those that are equally similar, and more than all others. @param {string} word @param {readonly string[]} names */
+/** The most similar names: several if they are equally similar. @param {string} word @param {readonly string[]} names */
 export function mostSimilar(word, names) {
   const all = byDistance(word, names);
   return all.filter(({ distance }) => distance === all[0].distance).map(({ name }) => name);

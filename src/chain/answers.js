@@ -295,7 +295,7 @@ export const POOL_STATUS = Object.freeze({
  * @typedef {object} Pooled
  * @property {number[]} nonces
  * @property {bigint} costWei
- * @property {Map<number, PooledTransaction>} byNonce those that are shown with their gas
+ * @property {Map<number, PooledTransaction>} byNonce transactions whose gas limit the node shows
  *
  * @typedef {{gasLimit: bigint, valueWei: bigint, fee: Fee}} PooledTransaction
  */

@@ -461,7 +461,7 @@ export type IntervalRow = {
   };
   /** With --pool-target or --max-base-fee. */
   pace?: { pausedMs: number; depth?: PoolDepth };
-  /** Only where no look at the chain was answered for a while: the longest time that ended in the interval, or goes on at its end. */
+  /** The longest time in which the node answered no request for the head or a block, if it ended in the interval or still lasted at its end; absent if the node answered. */
   silence?: { ms: number; words: string };
   /** What happened in it. */
   counts: Counts;

@@ -8,6 +8,7 @@ import { EARLIER, merge } from '../stats/merge.js';
 import { REORGS } from '../stats/metrics.js';
 import { Recorder } from '../stats/recorder.js';
 import { noReorgs, reorgsOf } from '../stats/reorgs.js';
+import { noneUsed } from '../stats/stats.js';
 import { FeeBudget } from './budget.js';
 import { Driver } from './driver.js';
 import { Ledger } from './ledger.js';
@@ -103,16 +104,7 @@ export class ThreadEngine {
   #loadStartUs = 0;
   #lastBlockAtUs = 0;
   /** @type {Resubmissions} */
-  #resubmissions = {
-    repeated: 0,
-    refused: 0,
-    rebroadcast: 0,
-    lost: 0,
-    lostMs: 0,
-    replaced: 0,
-    leftOut: 0,
-    leftOutMs: 0,
-  };
+  #resubmissions = noneUsed().resubmissions;
   /** @type {Refusals} */
   #refusals = {};
   /** Null: plain calls. @type {NodeLimits | null} */

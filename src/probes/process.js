@@ -80,8 +80,8 @@ export function createLoopProbe() {
 /** Shortest time that counts as a stop. */
 const STOP_MS = 1000;
 const LOOK_MS = 100;
-/** What was used is read less often: that opens a file. */
-const USE_MS = 500;
+/** What was used is read less often: that opens a file. What is used before a stop counts as used in it. */
+const USE_MS = 200;
 /** A loop that is blocked by its own work uses a core, and one without a CPU waits for it: both are late, and were not stopped. */
 const STOP_CPU = 0.25;
 const STOP_WAIT = 0.25;
@@ -101,12 +101,7 @@ export function createStopProbe({ nowUs, used = usedUs }) {
     lastUs = atUs;
     if (gapUs < 1000 * STOP_MS && atUs - use.atUs < 1000 * USE_MS) return;
     const now = { atUs, ...used() };
-    // Until the last look it may have used, or waited for, a whole core.
-    const beforeUs = fromUs - use.atUs;
-    const [usedInGapUs, waitedInGapUs] = [now.cpuUs - use.cpuUs, now.waitedUs - use.waitedUs].map(
-      (us) => us - beforeUs,
-    );
-    const isIdle = usedInGapUs < STOP_CPU * gapUs && waitedInGapUs < STOP_WAIT * gapUs;
+    const isIdle = now.cpuUs - use.cpuUs < STOP_CPU * gapUs && now.waitedUs - use.waitedUs < STOP_WAIT * gapUs;
     if (gapUs >= 1000 * STOP_MS && isIdle) stops.push({ fromUs, toUs: atUs });
     use = now;
   };
