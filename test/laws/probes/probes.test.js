@@ -298,4 +298,16 @@ describe('createStopProbe()', () => {
     'a pause of cpulimit': { us: 3e5 },
   }))
     it(`${name} is none`, () => assert.deepEqual(stopsOf(given), []));
+
+  it('what was idle before is no part of it: half its work and half a wait are none', () => {
+    const now = { atUs: 5e6, cpuUs: 1e6, waitedUs: 0 };
+    const probe = createStopProbe({ nowUs: () => now.atUs, used: () => now });
+    for (let looks = 0; looks < 4; looks += 1) {
+      now.atUs += 1e5;
+      probe.sample();
+    }
+    Object.assign(now, { atUs: now.atUs + 1.2e6, cpuUs: now.cpuUs + 4e5, waitedUs: 4e5 });
+    assert.deepEqual(probe.sample(), []);
+    probe.close();
+  });
 });
