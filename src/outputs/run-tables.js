@@ -3,7 +3,7 @@ import { auditResult } from '../stats/audit-result.js';
 import { LISTED_COUNTS, STAGES, censoredOf, shownFigure, spreadPerSecond } from '../stats/figures.js';
 import { heldRate } from '../stats/growth.js';
 import { endpointsOf } from '../stats/recorder.js';
-import { countedWords, isPlain } from '../stats/sample.js';
+import { countedWords, hasBothKinds, isPlain } from '../stats/sample.js';
 import { byCode, count, counted, digits, partOf, percent, quantity, seconds } from '../text.js';
 import { boundedMs } from './format.js';
 import { tableOf } from './table.js';
@@ -20,7 +20,7 @@ export function overviewTable(run) {
   const { counts, rates, generator } = run;
   const isOpenLoop = rates.askedPerSecond !== null;
   const words = countedWords(isPlain(run));
-  const hasCalls = run.environment.workload.calls !== undefined && !isPlain(run);
+  const hasCalls = hasBothKinds(run);
   const rows = [
     ...(isOpenLoop ? [rateRow(run)] : []),
     [

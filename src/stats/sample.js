@@ -7,6 +7,11 @@ export function isPlain({ environment }) {
   return environment.inclusion === null;
 }
 
+/** Whether plain calls ran beside transactions (--mix). @param {{environment: {workload: Record<string, unknown>, inclusion: unknown}}} run */
+export function hasBothKinds({ environment: { workload, inclusion } }) {
+  return workload.calls !== undefined && inclusion !== null;
+}
+
 /** Words for the operations: plain calls are answered, transactions are verified. @param {boolean} isOfCalls */
 export function countedWords(isOfCalls) {
   return isOfCalls

@@ -3,7 +3,7 @@ import { blockIntervalMs } from './blocks.js';
 import { STAGES, fullnessOf, shownFigure } from './figures.js';
 import { backlog, heldRate } from './growth.js';
 import { isFull } from './halves.js';
-import { isPlain } from './sample.js';
+import { hasBothKinds, isPlain } from './sample.js';
 import { counted, percent, seconds, count as whole } from '../text.js';
 
 /** What the rows of the verdict use, from the run file. @import { RunFile } from '../contracts/run-file.d.ts' */
@@ -161,11 +161,13 @@ function waitsOf(run) {
 }
 
 /** @param {RunFile} run */
-function firstAndLater({ blocks, intervals, latency, window }) {
+function firstAndLater(run) {
+  const { blocks, intervals, latency, window } = run;
   const [first, ...later] = intervals.filter((row) => row.phase !== 'drain' && row.latency.count > 0);
   const all = new Distribution();
   for (const row of later) all.add(row.latency);
-  const firstUs = first?.latency.minUs ?? Infinity;
+  // Of both kinds the fastest are calls, and a later row may have transactions only.
+  const firstUs = hasBothKinds(run) ? Infinity : (first?.latency.minUs ?? Infinity);
   return {
     ...{ firstUs, laterUs: all.percentileUs(1) ?? 0, fastestUs: Math.min(firstUs, latency.total.minUs ?? Infinity) },
     // Operations follow the blocks: any of them may take longer than the fastest of the first.
@@ -190,7 +192,7 @@ export function heldBack({ pace, window, intervals, instance, blocks, environmen
   const share = 1 / (instance?.instances ?? 1);
   const asked = `${whole(poolTarget)} were asked for (--pool-target)`;
   // The counts of a mix are those of the plain calls too.
-  const hasCalls = environment.workload.calls !== undefined;
+  const hasCalls = hasBothKinds({ environment });
   if (depth === null) {
     if (hasCalls) return null;
     const rows = intervals.filter(({ phase }) => phase === 'load');

@@ -38,6 +38,10 @@ export const KNOWN = [
   ['levels of a pending block that is read', { ladder: 'all', inFlight: '4' }],
   ['wallets that are refilled', { funds: 'refills', inFlight: '4', workers: '2' }],
   ['two threads that are held', { maxBaseFee: 'low', workers: '2', chain: 'a rising base fee' }],
+  [
+    'the calls of a mix are no measure of its transactions',
+    { workload: 'mix with compared calls', confirmations: '2', chain: 'a compared node that is away' },
+  ],
   ['a reorg between two answers', { workload: 'recorded calls, compared', chain: 'a reorg' }],
 ];
 
