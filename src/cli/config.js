@@ -350,8 +350,9 @@ function isSecretFile({ file }, text) {
   return file === 'secret' && (existsSync(text) || withoutKeys(text) === text);
 }
 
-/** Private keys, and user and password of a URL, which may be in a setting of the user's workload. */
-const SECRETS = /\b(0x)?[0-9a-f]{64}\b|(?<=:\/\/)[^\s/?#@]+(?=@)/gi;
+/** Private keys, user and password of a URL, and settings of the user's workload that are secrets by their name. */
+const SECRETS =
+  /\b(0x)?[0-9a-f]{64}\b|(?<=:\/\/)[^\s/?#@]+(?=@)|(?<=^\s*\w*(token|secret|password|passphrase|credentials?|(api|private|access)_?key)=).+/gis;
 
 /** The values of an option without secrets. @param {Option} option @param {unknown} value @param {OptionValue} found @returns {string[]} */
 function shownTexts(option, value, { text, parts }) {
@@ -373,21 +374,21 @@ function redact({ isSecret: isHidden, argument, isList }, value, words) {
 }
 
 /**
- * An option in a printed command. A value with a secret is replaced by the variable of the option.
+ * An option in a printed command. A value with a secret is replaced by the variable of the option, which is set in front
+ * of the command: `ps` shows command lines to other users.
  *
  * @typedef {object} PrintedOption
  * @property {Option} option
  * @property {string[]} words
- * @property {boolean} isSecret the variable is in the words in place of the value
- * @property {boolean} isInFront the words assign the variable, in front of the command: a command line must not have it
+ * @property {boolean} isSecret the words set the variable
  * @property {OptionValue} found
  */
 
 /** @param {Option} option @param {unknown} value @param {OptionValue} found @returns {PrintedOption} */
 function printedOption(option, value, found) {
-  const { name, alias, argument, isFlag, literal, variable } = option;
+  const { name, alias, argument, isFlag, variable } = option;
   const dash = alias === undefined ? `--${name}` : `-${alias}`;
-  const parts = { option, found, isSecret: false, isInFront: false };
+  const parts = { option, found, isSecret: false };
   if (isFlag) {
     const [, ...others] = found.text.split(',');
     const isPlain = value === true && others.length === 0;
@@ -398,16 +399,15 @@ function printedOption(option, value, found) {
   const isHidden = isSecret(option, found.text) || argument === 'COMMAND' || texts.some((text) => text.includes(MASK));
   if (!isHidden)
     return { ...parts, words: texts.map((text) => `${dash}${isOption(text) ? '=' : ' '}${shellWord(text)}`) };
-  const isInFront = option.isSecret === true || literal !== undefined;
-  const words = isInFront ? [`${variable}="$${variable}"`] : [`${dash} "$${variable}"`];
-  return { ...parts, words, isSecret: true, isInFront };
+  return { ...parts, words: [`${variable}="$${variable}"`], isSecret: true };
 }
 
 /** @param {Command} command @param {readonly PrintedOption[]} printed @param {readonly string[]} last words */
 function commandText(command, printed, last) {
-  const wordsOf = (/** @type {boolean} */ inFront) =>
-    printed.flatMap(({ words, isInFront }) => (isInFront === inFront ? words : []));
-  return [...wordsOf(true), nameOf(command), ...wordsOf(false), ...last].join(' ');
+  const secrets = printed.filter(({ isSecret: isHidden }) => isHidden);
+  const others = printed.filter(({ isSecret: isHidden }) => !isHidden);
+  const wordsOf = (/** @type {PrintedOption[]} */ options) => options.flatMap(({ words }) => words);
+  return [...wordsOf(secrets), nameOf(command), ...wordsOf(others), ...last].join(' ');
 }
 
 /**

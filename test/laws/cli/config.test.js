@@ -288,9 +288,18 @@ describe('readInvocation(): secrets', () => {
     assert.equal(redacted.rpc, 'https://***@h.org/v3/***?***');
     assert.equal(
       commandLine,
-      'STRESS_MNEMONIC="$STRESS_MNEMONIC" STRESS_FUNDER_KEY="$STRESS_FUNDER_KEY" stress -t 5 --rpc "$STRESS_RPC"',
+      'STRESS_MNEMONIC="$STRESS_MNEMONIC" STRESS_FUNDER_KEY="$STRESS_FUNDER_KEY" STRESS_RPC="$STRESS_RPC" stress -t 5',
     );
   });
+
+  for (const setting of ['apiToken=hush', 'api_key=hush', 'PASSWORD=hush,hush', 'clientSecret=hush'])
+    it(`a setting that is a secret by its name is not shown: ${setting}`, async () => {
+      const { config } = await read(['-t', '5', '--workload', './own.js', '--set', setting, '--set', 'tokens=5']);
+      const { redacted, commandLine } = config.outputs;
+      assert.ok(!`${JSON.stringify(redacted)}${commandLine}`.includes('hush'));
+      assert.deepEqual(redacted.set, [`${setting.split('=')[0]}=***`, 'tokens=5']);
+      assert.equal(commandLine, 'STRESS_SET="$STRESS_SET" stress -t 5 --workload ./own.js');
+    });
 
   it('the command line is that which was typed, with the options of the environment, and leads to the same configuration', async () => {
     const typed = `-t 5 -d 90s --threshold p99<2s,tps>5 --method eth_call --workload rpc -q`.split(' ');
@@ -309,7 +318,7 @@ describe('readInvocation(): secrets', () => {
     assert.deepEqual(again.config.outputs.redacted, config.outputs.redacted);
     const key = `0x${'ab'.repeat(32)}`;
     const call = await read(['-t', '5', '--workload', 'rpc', '--method', 'eth_call', '--params', `["${key}"]`]);
-    assert.match(call.config.outputs.commandLine, /--params "\$STRESS_PARAMS"$/);
+    assert.match(call.config.outputs.commandLine, /^STRESS_PARAMS="\$STRESS_PARAMS" stress/);
     assert.equal(call.config.outputs.redacted.params, '["***"]');
   });
 

@@ -146,7 +146,7 @@ describe('the command that a summary ends with', () => {
           'next',
           'find the highest rate, without --think-time, --duplicate-share, which a search does not have, with the secrets of this run in STRESS_RPC:',
         ],
-        ['STRESS_HEADER="$STRESS_HEADER" stress find --rpc "$STRESS_RPC"'],
+        ['STRESS_RPC="$STRESS_RPC" STRESS_HEADER="$STRESS_HEADER" stress find'],
       ],
     );
   });
