@@ -4,7 +4,7 @@ import { displayUrl } from '../chain/rpc.js';
 import { EXIT, InputError, UsageError, displayName, oneLine, errnoWords, withoutKeys } from '../errors.js';
 import { isWorkloadFile, modeForOthers } from '../files.js';
 import { instanceOf } from '../scale-out/scheduler.js';
-import { mostSimilar, similarNames } from '../similar-names.js';
+import { mostSimilar } from '../similar-names.js';
 import { quote, shellWord } from '../text.js';
 import { headersOf } from '../transport/headers.js';
 import { MAX_BODY_BYTES, MAX_CALL_BODY_BYTES } from '../transport/http.js';
@@ -91,10 +91,7 @@ async function parseValue(option, { where, label, text, parts }) {
     if (!option.isList) return await option.parse(text);
     return Object.freeze(await Promise.all(textsOf(option, parts).map((one) => option.parse(one))));
   } catch (error) {
-    const [best] = similarNames(text, option.choices ?? []);
-    const { message } = /** @type {Error} */ (error);
-    const hint = message.startsWith('must be one of') && best !== undefined ? `: did you mean ${best}?` : '';
-    const words = `${label} ${message}${hint}`;
+    const words = `${label} ${/** @type {Error} */ (error).message}`;
     throw where === 'file' ? new InputError(words) : new UsageError(words);
   }
 }

@@ -2,6 +2,7 @@ import { RAW } from '../chain/rpc.js';
 import { HIGHEST_RATE, operationsOf } from '../core/pacer.js';
 import { UsageError } from '../errors.js';
 import { isWorkloadFile } from '../files.js';
+import { similarNames } from '../similar-names.js';
 import { quote } from '../text.js';
 
 /**
@@ -236,7 +237,9 @@ export function oneOf(names, other, removed = {}) {
     if (names.includes(text)) return text;
     if (Object.hasOwn(removed, text)) throw new Error(`${text} was removed: ${removed[text]}`);
     if (other !== undefined) return other(text);
-    throw new Error(`must be one of ${names.join(', ')}, not ${quote(text)}`);
+    const [best] = similarNames(text, names);
+    const hint = best === undefined ? '' : `: did you mean ${best}?`;
+    throw new Error(`must be one of ${names.join(', ')}, not ${quote(text)}${hint}`);
   };
 }
 
