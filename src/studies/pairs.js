@@ -89,8 +89,10 @@ function askedOf(config, seed) {
 }
 
 /** @param {StudyConfig} config @param {Side} side */
-function sideOf({ rpcA, rpcB, startA, startB }, side) {
-  return { url: /** @type {URL} */ (side === 'a' ? rpcA : rpcB), command: side === 'a' ? startA : startB };
+function sideOf({ rpcA, rpcB, startA, startB, labelA, labelB }, side) {
+  return side === 'a'
+    ? { url: /** @type {URL} */ (rpcA), command: startA, label: labelA }
+    : { url: /** @type {URL} */ (rpcB), command: startB, label: labelB };
 }
 
 /** @param {StudyConfig} config @param {Side} side @returns {NodeJS.ProcessEnv} passes the URL, so that no process list shows its secrets */
@@ -220,7 +222,10 @@ class Pairs {
   /** Before the first pair: a node that was just started is slower. @returns {AsyncGenerator<RunRequest, number, Made>} how long a pair is expected to take */
   async *#firstRuns() {
     const { config, parts } = this.#study;
-    const [a, b] = SIDES.map((side) => displayUrl(sideOf(config, side).url));
+    const [a, b] = SIDES.map((side) => {
+      const { url, label } = sideOf(config, side);
+      return label === null ? displayUrl(url) : `${label} (${displayUrl(url)})`;
+    });
     parts.say(`A is ${a}, B is ${b}; a first run on each is not measured`);
     const startedUs = parts.clock.nowUs();
     const { durationMs: givenMs, stages } = this.#load;
