@@ -15,7 +15,7 @@ export const FILE_MODE = 0o644;
  * Readers see the old file or the whole new one, also after a power failure: the data is flushed before the rename.
  * Links and devices such as /dev/null are kept, and the mode never becomes more permissive.
  * @param {string} file
- * @param {string} text
+ * @param {string | Uint8Array} text
  * @throws {OutputError}
  */
 export async function writeFileAtomically(file, text) {

@@ -105,6 +105,7 @@ export interface RunOptions {
   batch?: number;
   insecure?: boolean;
   nodePid?: number;
+  nodeProfile?: string | readonly string[];
   nodeMetrics?: string | URL;
   nodeSeries?: string;
 }

@@ -353,6 +353,7 @@ const SECRETS =
 
 /** The values of an option without secrets. @param {Option} option @param {unknown} value @param {OptionValue} found @returns {string[]} */
 function shownTexts(option, value, { text, parts }) {
+  if (option.shown !== undefined) return /** @type {unknown[]} */ ([value].flat()).map(option.shown);
   const urls = [value].flat().filter((one) => one instanceof URL);
   if (urls.length > 0) return urls.map(displayUrl);
   const texts = option.isList ? textsOf(option, parts) : [text];

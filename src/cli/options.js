@@ -1,3 +1,4 @@
+import { displayUrl } from '../chain/rpc.js';
 import { payloadSize } from '../workloads/payload.js';
 import { header, headersOf, literalHeader, literalUrl } from '../transport/headers.js';
 import { MEMBERS, WORKLOADS } from '../workloads/table.js';
@@ -51,6 +52,7 @@ import * as parse from './parse.js';
  * @property {string} [defaultText] the default in words, if there is none or it needs an explanation
  * @property {readonly Command[]} commands
  * @property {Group} [group] default: the group of its heading
+ * @property {(value: any) => string} [shown] a value without its secrets
  * @property {boolean} [isSecret] it is never shown, and on the command line, where `ps` shows it, it is warned about
  * @property {string | readonly string[]} [workload] the only one, or the only ones, that the option is for
  * @property {'written' | 'kept' | 'log' | 'read' | 'secret' | 'folder'} [file] the value names a file: that the command
@@ -93,6 +95,11 @@ const BISECT = commandList('bisect');
 /** @param {...Command} names */
 function commandList(...names) {
   return Object.freeze(names);
+}
+
+/** @param {{name: string, url: URL | null}} source */
+function profileSourceText({ name, url }) {
+  return `${name}=${url === null ? 'perf' : displayUrl(url)}`;
 }
 
 /** Outputs do not read headers. @returns {Promise<(options: OutputOptions) => Output>} */
@@ -542,6 +549,15 @@ const TABLE = {
     { name: 'node-pid', argument: 'PID', integer: [1, 4_194_304], commands: LOAD,
       group: 'chain',
       help: 'process id of a node on this machine: its CPU, memory and threads are recorded' },
+    { name: 'node-profile', isList: true, argument: '[NAME=]URL', parse: parse.profileSource, commands: LOAD,
+      group: 'chain', shown: profileSourceText,
+      help: 'CPU profiles of the node over the window: a URL of pprof such as http://127.0.0.1:6060/debug/pprof/profile, or perf for the process of --node-pid' },
+    { name: 'node-profile-a', isList: true, argument: '[NAME=]URL', parse: parse.profileSource, commands: COMPARE, needs: ['rpc-a'],
+      group: 'study', shown: profileSourceText,
+      help: 'CPU profiles of the baseline: the comparison tests what its functions are for, too' },
+    { name: 'node-profile-b', isList: true, argument: '[NAME=]URL', parse: parse.profileSource, commands: COMPARE, needs: ['rpc-b'],
+      group: 'study', shown: profileSourceText,
+      help: 'CPU profiles of the candidate' },
     { name: 'node-metrics', argument: 'URL', parse: parse.pageUrl, commands: LOAD,
       group: 'chain',
       help: "the node's Prometheus page, read in each interval" },

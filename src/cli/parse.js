@@ -188,6 +188,14 @@ export const webSocket = urlOf('ws://127.0.0.1:1111', ['ws://', 'wss://']);
 /** The address of a metrics page. */
 export const pageUrl = urlOf('http://127.0.0.1:6060/debug/metrics/prometheus', ['http://', 'https://']);
 
+/** Where CPU profiles of a node come from. @param {string} text */
+export function profileSource(text) {
+  const [, name = 'node', source] = /^(?:([a-z][\w.-]{0,30})=)?(perf|https?:\/\/.*)$/i.exec(text.trim()) ?? [];
+  if (source === undefined)
+    throw new Error('must be perf, or a URL such as http://127.0.0.1:6060/debug/pprof/profile; NAME= may be before it');
+  return Object.freeze({ name, url: source === 'perf' ? null : pageUrl(source) });
+}
+
 /** Names of Prometheus metrics. */
 export const metricNames = matching(
   /^\s*[a-z_:][\w:]*(\s*,\s*[a-z_:][\w:]*)*\s*$/i,

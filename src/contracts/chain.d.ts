@@ -104,6 +104,8 @@ export type ChainConfig = AllowedChain & {
   header: readonly HeaderField[];
   headerFile: string | null;
   nodePid: number | null;
+  /** where CPU profiles of a node come from; url: null: perf */
+  nodeProfile: ReadonlyArray<{ name: string; url: URL | null }>;
   nodeMetrics: URL | null;
   nodeSeries: string[] | null;
 };

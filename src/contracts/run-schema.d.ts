@@ -116,6 +116,8 @@ export type RunFile = {
   generator: GeneratorFacts;
   /** What the chain says of this run, read at one block; null when it was not made: after a run of transactions that ended, it is incomplete then. */
   audit: AuditReport | null;
+  /** With --node-profile: where the CPU time of each node went in the window; null when there is no result. */
+  nodeProfile?: Array<NodeProfile> | null;
   /** With --check consistency: what comparing answers of the endpoints found; null when there is no result. */
   consistency?: Consistency | null;
   /** With --pool-target or --max-base-fee: how the load was held back in the window. */
@@ -836,6 +838,43 @@ export type AuditCheck = {
   /** Why it could not be found out. */
   why: string | null;
 };
+
+export type NodeProfile = {
+  /** As given; node without a name. */
+  name: string;
+  /** The URL without its secrets, or perf. */
+  source: string;
+  /** Profiles that were added up. */
+  pieces: number;
+  /** The time that they cover. */
+  profiledMs: number;
+  /** Why profiles are missing, and how many. */
+  missing: Record<string, number>;
+  /** Null when no profile was read. */
+  stacks: ProfiledStacks | null;
+};
+
+/** CPU time of a node by stacks: the functions that were being called when a sample was taken. */
+export type ProfiledStacks = {
+  /** CPU time of the node in that time. The groups, and also the frames with otherUs, add up to it. */
+  cpuUs: number;
+  /** CPU time of functions that ran in a system call. */
+  systemCallUs: number;
+  /** What the functions are for. */
+  groups: Array<ProfiledGroup>;
+  /** The functions with most CPU time. */
+  functions: Array<ProfiledFunction>;
+  /** Names of the functions in frames. */
+  names: Array<string>;
+  /** A tree of the 2,000 stacks with most CPU time. A frame has the index of its caller (-1: none), the index of its name, and the CPU time of the function itself. */
+  frames: Array<Array<number>>;
+  /** CPU time of all other stacks. */
+  otherUs: number;
+};
+
+export type ProfiledGroup = { name: string; selfUs: number; functions: Array<string> };
+
+export type ProfiledFunction = { name: string; selfUs: number; totalUs: number };
 
 export type Consistency = {
   /** Of the requests of the load, as asked for (--check-share). */

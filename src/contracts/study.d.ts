@@ -33,6 +33,9 @@ export type StudyConfig = StudyOptions & {
   rpcA: URL | null;
   labelA: string | null;
   labelB: string | null;
+  /** where CPU profiles of each side come from; url: null: perf */
+  nodeProfileA: ReadonlyArray<{ name: string; url: URL | null }>;
+  nodeProfileB: ReadonlyArray<{ name: string; url: URL | null }>;
   rpcB: URL | null;
   metrics: readonly string[];
   failIf: FailIf[];

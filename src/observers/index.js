@@ -2,6 +2,7 @@ import { consistency } from './consistency/index.js';
 import { gas } from './gas.js';
 import { ladder } from './ladder.js';
 import { pace } from './pace.js';
+import { profile } from './profile/index.js';
 import { refills } from './refills/index.js';
 
 /**
@@ -26,7 +27,7 @@ import { refills } from './refills/index.js';
  */
 
 /** @type {Readonly<Record<string, ObserverRow>>} */
-const OBSERVERS = Object.freeze({ ladder, consistency, gas, refills, pace });
+const OBSERVERS = Object.freeze({ ladder, consistency, gas, refills, pace, profile });
 
 /**
  * Calls its observers one after the other. One that throws is detached: it hears nothing more, and the run file has a reason

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { EXIT, displayName } from '../errors.js';
 import { claimFile, isDevice, proveWritable, writeFileAtomically } from '../files.js';
+import { readProfiles } from '../stats/node-profile.js';
 import { columnsOf } from './terminal.js';
 import { stdout } from './streams.js';
 
@@ -77,6 +78,9 @@ function writingTo(file) {
     finish: async (/** @type {RunFile} */ run) => {
       await writeFileAtomically(file, textOf(run));
       isEmpty = false;
+      if (readProfiles(run).length === 0) return;
+      const { writeProfiles } = await import('./pprof.js');
+      await writeProfiles(file, run);
     },
     close: async () => {
       if (isEmpty) rmSync(file, { force: true });

@@ -3,6 +3,7 @@ import { auditGaps, auditResult } from '../stats/audit-result.js';
 import { blockIntervalMs } from '../stats/blocks.js';
 import { LISTED_COUNTS, censoredOf, figureOf, shownFigure, socketWarnings } from '../stats/figures.js';
 import { cutShort, shortWindow } from '../stats/growth.js';
+import { profileText } from '../stats/node-profile.js';
 import { isPlain } from '../stats/sample.js';
 import { isUnknown } from '../stats/unknown.js';
 import { endedIn, stoppedMs } from '../stats/verdict-facts.js';
@@ -408,6 +409,29 @@ function walletText({ walletIndex, address, effect, expectedEffect, nonce, expec
 /** @param {Check} check that was made */
 function checkText({ words, expected, found, holds }) {
   return `${words}: ${found}, ${holds ? 'as expected' : `expected ${expected}`}`;
+}
+
+/** Where the CPU time of the nodes went (--node-profile). @param {RunFile} run @returns {Table} */
+export function profileTable(run) {
+  const { nodeProfile, unmeasured } = run;
+  /** @param {string[][]} rows @param {string[]} [notes] */
+  const table = (rows, notes) => tableOf('node-cpu', 'CPU time of the node', [], rows, notes);
+  if (nodeProfile === undefined) return table([]);
+  if (nodeProfile === null) return table([['node CPU', `unknown: ${unmeasured['/nodeProfile']}`]]);
+  const isOne = nodeProfile.length === 1;
+  const rows = nodeProfile.map(({ name, stacks, ...profile }, i) => {
+    const text =
+      stacks === null
+        ? `unknown: ${unmeasured[`/nodeProfile/${i}/stacks`]}`
+        : profileText({ name, stacks, ...profile }, run);
+    return [isOne ? 'node CPU' : `node CPU, ${name}`, text];
+  });
+  const notes = nodeProfile.flatMap(({ name, missing, stacks }) =>
+    stacks === null
+      ? []
+      : Object.entries(missing).map(([why, times]) => `${name}: ${counted(times, 'profile')} missing: ${why}`),
+  );
+  return table(rows, notes);
 }
 
 /** The result of --check consistency. @param {RunFile} run @returns {Table} */

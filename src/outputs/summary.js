@@ -29,6 +29,7 @@ export function runTables(run) {
     facts.limitTable(run),
     facts.auditTable(run),
     facts.consistencyTable(run),
+    facts.profileTable(run),
   ].filter(({ rows }) => rows.length > 0);
 }
 

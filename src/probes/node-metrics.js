@@ -1,6 +1,7 @@
-import { Agent, request } from 'undici';
+import { Agent } from 'undici';
 import { displayUrl, secretsOf } from '../chain/rpc.js';
 import { oneLine, withoutControl } from '../errors.js';
+import { fetchPage } from '../node-page.js';
 
 /** @import { MetricsReading } from '../contracts/run-file.d.ts' */
 
@@ -43,7 +44,7 @@ export function createMetricsProbe({ url, series, insecure = false }) {
     /** @returns {Promise<MetricsReading>} */
     sample: async () => {
       try {
-        return { series: chosen(parsePrometheus(await fetchPage(url, agent)), series) };
+        return { series: chosen(parsePrometheus(await readPage(url, agent)), series) };
       } catch (error) {
         throw new Error(`${displayUrl(url)}: ${reasonOf(/** @type {Error} */ (error), url)}`, { cause: error });
       }
@@ -53,14 +54,10 @@ export function createMetricsProbe({ url, series, insecure = false }) {
 }
 
 /** @param {URL} url @param {Agent} dispatcher @returns {Promise<string>} */
-async function fetchPage({ origin, pathname, search, username, password }, dispatcher) {
-  const credentials = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64');
-  const headers = username + password === '' ? {} : { authorization: `Basic ${credentials}` };
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const { statusCode, body } = await request(`${origin}${pathname}${search}`, { dispatcher, signal, headers });
-  const text = await body.text();
+async function readPage(url, dispatcher) {
+  const { statusCode, body } = await fetchPage(url, { dispatcher, signal: AbortSignal.timeout(TIMEOUT_MS) });
   if (statusCode !== 200) throw new Error(`HTTP ${statusCode}`);
-  return text;
+  return body.toString('utf8');
 }
 
 /**

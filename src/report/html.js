@@ -3,7 +3,10 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { InternalError, UNSEEN_CHARACTERS } from '../errors.js';
 
-/** @import { Chart, TimeAxis } from './charts.js' */
+/**
+ * @import { Chart, TimeAxis } from './charts.js'
+ * @import { Flame } from './flame.js'
+ */
 
 /**
  * HTML by a tagged template that escapes all values except HTML itself, because texts in run files may be anything; and
@@ -109,7 +112,7 @@ export function scriptJson(value) {
  */
 const SCRIPT = [
   '../quantity.js',
-  ...['colors', 'axes', 'buckets', 'heat', 'shapes', 'time-marks', 'plot', 'numbers', 'board', 'live', 'main'].map(
+  ...['colors', 'axes', 'buckets', 'heat', 'shapes', 'time-marks', 'plot', 'numbers', 'board', 'flame', 'live', 'main'].map(
     (name) => `./client/${name}.js`,
   ),
 ].map((file) => new URL(file, import.meta.url));
@@ -161,6 +164,7 @@ function plain(file) {
  * @typedef {object} PageData
  * @property {TimeAxis | null} time the axis that all charts over time share
  * @property {Chart[]} charts
+ * @property {readonly Flame[]} [flames]
  *
  * @typedef {object} Page
  * @property {string} title
@@ -170,6 +174,7 @@ function plain(file) {
  * @property {ReadonlyArray<readonly Tile[]>} [tiles] ranks: the large ones first
  * @property {Html} main
  * @property {readonly Chart[]} [charts]
+ * @property {readonly Flame[]} [flames]
  * @property {TimeAxis | null} [time]
  * @property {number} [live] version of the page of a run that goes on
  */
@@ -184,10 +189,10 @@ function tileBox({ label, value, words = '', kind = '' }) {
 }
 
 /** @param {Page} page @returns {string} the whole document */
-export function renderPage({ title, verdict, limit, badges = [], tiles = [], main, charts = [], time = null, live }) {
+export function renderPage({ title, verdict, limit, badges = [], tiles = [], main, charts = [], flames = [], time = null, live }) {
   const { script, style, policy } = pageAssets();
   /** @type {PageData} */
-  const data = { time, charts: charts.filter(({ why }) => why === undefined) };
+  const data = { time, charts: charts.filter(({ why }) => why === undefined), flames };
   const ranks = tiles.map(
     (rank, i) => html`<dl class="${i === 0 ? 'figures' : 'figures small'}">${rank.map(tileBox)}</dl>`,
   );

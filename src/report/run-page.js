@@ -11,6 +11,7 @@ import { isPlain } from '../stats/sample.js';
 import { LIMIT_WORDS, judge } from '../stats/verdict.js';
 import { capital, chartBox, panelsFigure, sentence } from './charts.js';
 import { byCode, counted, digits, quantity, seconds } from '../text.js';
+import { flamesOf, profileParts } from './flame.js';
 import { folded, html, renderPage, section } from './html.js';
 import { noIntervals, runData } from './run-charts.js';
 import * as sections from './run-sections.js';
@@ -56,6 +57,7 @@ export function runPage(whole, live) {
     tiles: tilesOf(run, live !== undefined),
     main: html`${sectionsOf(run, data, live !== undefined)}`,
     charts: Object.values(data.charts).flat(),
+    flames: flamesOf(run),
     time: data.time,
     live,
   });
@@ -178,6 +180,7 @@ function sectionsOf(run, data, isLive) {
     sections.reorgs(run),
     !isLive && table('audited'),
     table('consistent', [], sections.contradictions(run)),
+    table('node-cpu', [], profileParts(run)),
     run.intervals.length > 0 && foldedUnless('more-time', 'More over time', [], chartBox(data.charts.load)),
     blocks.length > 0 && foldedUnless('blocks', 'Blocks', ['node-bound'], chartBox(blocks)),
     foldedUnless('generator', 'The generator and its machine', OF_MACHINE, chartBox(generator)),

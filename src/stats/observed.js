@@ -15,6 +15,7 @@ import {
   sumText,
   unknownIfAny,
 } from './merge.js';
+import { NODE_PROFILE, PROFILE_FIGURES } from './node-profile.js';
 import { unknown } from './unknown.js';
 
 /**
@@ -132,6 +133,7 @@ export const OF_RUN = {
       rungs: { each: { members: { reached: sum, notReached: sum, ...LEVEL.members, ...BROKEN } } },
     },
   },
+  nodeProfile: NODE_PROFILE,
   consistency: unknownIfAny((a, b) => merge(CONSISTENCY, a, b)),
   refills: { members: { transactions: amount, payments: amount, valueWei: wei, gasWei: wei } },
   pace: {
@@ -147,6 +149,7 @@ export const OF_RUN = {
 
 /** @type {ReadonlyArray<ScalarRow & {option: string, needs: string}>} */
 export const OBSERVED_FIGURES = Object.freeze([
+  ...PROFILE_FIGURES,
   {
     name: 'violations',
     unit: 'count',

@@ -1,6 +1,7 @@
 import { verifiedWhileDue } from './growth.js';
 import { blockIntervalMs } from './blocks.js';
 import { STAGES } from './figures.js';
+import { profileEvidence } from './node-profile.js';
 import { isPlain } from './sample.js';
 import { byCode, count as whole, counted, digits, milliseconds, partOf, percent, seconds, tenths } from '../text.js';
 import {
@@ -404,7 +405,12 @@ function node(when, words, excluded) {
     const verified = verifiedWhileDue(run);
     return verified === null ? '' : `; ${digits(verified)} of ${digits(asked)} per second were verified in the window`;
   };
-  return { name: 'node-bound', when, evidence: (f) => `${words(f)}${f.asked === null ? '' : inWindow(f)}`, excluded };
+  return {
+    name: 'node-bound',
+    when,
+    evidence: (f) => `${words(f)}${f.asked === null ? '' : inWindow(f)}${profileEvidence(f.run).join('')}`,
+    excluded,
+  };
 }
 
 /** @param {Facts} facts */

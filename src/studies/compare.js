@@ -6,6 +6,7 @@ import { blockIntervalMs } from '../stats/blocks.js';
 import { shortWindow } from '../stats/growth.js';
 import { Distribution } from '../stats/histogram.js';
 import { censoredOf } from '../stats/figures.js';
+import { comparedProfileFigures } from '../stats/node-profile.js';
 import { isPlain } from '../stats/sample.js';
 import { counted, digits, percent } from '../text.js';
 import { SEQUENTIAL_WORDS, judgeFailIf, methodWords, speedUps, verdictOf } from './compare-text.js';
@@ -358,7 +359,8 @@ export function compareMetrics(base, candidate, { primary, more, failIf, isPaire
   const main = metricOf(primary);
   const conditions = new Set(failIf.map(({ metric }) => metric));
   const asked = new Set([main.name, ...more, ...conditions]);
-  const wanted = new Set([...asked, ...SECONDARIES]);
+  const profiled = comparedProfileFigures([...base, ...candidate].map(({ run }) => run));
+  const wanted = new Set([...asked, ...SECONDARIES, ...profiled]);
   const files = [...base, ...candidate].map(({ file }) => displayName(file));
   const readings = [...wanted].map((name) => {
     const metric = metricOf(name);

@@ -89,15 +89,21 @@ function askedOf(config, seed) {
 }
 
 /** @param {StudyConfig} config @param {Side} side */
-function sideOf({ rpcA, rpcB, startA, startB, labelA, labelB }, side) {
+function sideOf({ rpcA, rpcB, startA, startB, labelA, labelB, nodeProfileA, nodeProfileB }, side) {
   return side === 'a'
-    ? { url: /** @type {URL} */ (rpcA), command: startA, label: labelA }
-    : { url: /** @type {URL} */ (rpcB), command: startB, label: labelB };
+    ? { url: /** @type {URL} */ (rpcA), command: startA, label: labelA, profiles: nodeProfileA }
+    : { url: /** @type {URL} */ (rpcB), command: startB, label: labelB, profiles: nodeProfileB };
 }
 
-/** @param {StudyConfig} config @param {Side} side @returns {NodeJS.ProcessEnv} passes the URL, so that no process list shows its secrets */
+/** @param {StudyConfig} config @param {Side} side @returns {NodeJS.ProcessEnv} passes URLs, so that no process list shows their secrets */
 function envOf(config, side) {
-  return { ...config.env, STRESS_RPC: sideOf(config, side).url.href };
+  const { url, profiles } = sideOf(config, side);
+  const sources = profiles.map(({ name, url: source }) => `${name}=${source?.href ?? 'perf'}`);
+  return {
+    ...config.env,
+    STRESS_RPC: url.href,
+    ...(sources.length > 0 && { STRESS_NODE_PROFILE: sources.join() }),
+  };
 }
 
 /** The metrics that decide: those of --metric and of --fail-if. @param {Pick<StudyConfig, 'metrics' | 'failIf'>} config */

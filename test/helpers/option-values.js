@@ -5,7 +5,7 @@
 /** By what --help calls them, or by the names of options. @type {Record<string, string>} */
 const VALUES = {
   ...{ N: '2', 'N|Nblocks': '2blocks', TIME: '30s', URL: 'http://127.0.0.1:1', PERCENT: '5%', EXPR: 'tps>1' },
-  ...{ PRICE: '1', AMOUNT: '1', LIST: '1/1s' },
+  ...{ PRICE: '1', AMOUNT: '1', LIST: '1/1s', '[NAME=]URL': 'a=http://127.0.0.1:1' },
   ...{ OPTION: 'rate', 'NAME:WEIGHT': 'counter:1', 'NAME|FILE': 'deploy', 'start-at': '2030-01-01T00:00:00Z' },
   ...{ 'push-header': 'X-Team: load', label: 'branch=main', flashblocks: 'ws://127.0.0.1:1' },
   'send-params': '[{"tx":"{{raw}}"}]',

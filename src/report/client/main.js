@@ -1,4 +1,5 @@
 import { Board } from './board.js';
+import { drawFlames } from './flame.js';
 import { follow } from './live.js';
 import { offerNumbers } from './numbers.js';
 
@@ -12,6 +13,7 @@ import { offerNumbers } from './numbers.js';
 function drawPage(data) {
   const board = new Board(data);
   offerNumbers(board.plots);
+  drawFlames(data.flames ?? []);
   // A chart in a section that is closed has no width.
   for (const section of document.querySelectorAll('details.section'))
     section.addEventListener('toggle', () => board.resize());

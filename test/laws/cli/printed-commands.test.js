@@ -221,6 +221,7 @@ const VALUES = {
     'send-rpc': [SECRETS.STRESS_SEND_RPC],
     'check-rpc': [SECRETS.STRESS_SEND_RPC],
     'node-metrics': [`http://u:p@x.io`],
+    'node-profile': [`one=http://u:p@x.io/profile,perf`],
   },
   ...{ flashblocks: ['wss://user:pass-word@x.io/', 'ws://127.0.0.1:1'], calls: ['light', './my calls'] },
   ...{ params: [`["${KEY}"]`, '[{"a": "it\'s"}]'], method: ['eth_call'], 'chain-id': ['0x7'], 'max-fee': ['1.5gwei'] },

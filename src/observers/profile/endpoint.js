@@ -1,0 +1,61 @@
+import { secretsOf } from '../../chain/rpc.js';
+import { oneLine } from '../../errors.js';
+import { fetchPage } from '../../node-page.js';
+import { MOST_BYTES, NoProfile, readProfile } from './pprof.js';
+
+/**
+ * @import { Dispatcher } from 'undici'
+ * @import { Clock } from '../../contracts/common.d.ts'
+ * @import { Reader } from './thread.js'
+ */
+
+/** An answer may come so much later than the profile has ended. */
+const LATE_MS = 10_000;
+/** A source that answers earlier does not go by the seconds that it is asked for. */
+const WHOLE_SHARE = 0.5;
+const WORDS_CHARS = 120;
+
+/**
+ * Reads CPU profiles of a URL such as http://127.0.0.1:6060/debug/pprof/profile.
+ * @param {URL} url may contain credentials
+ * @param {{dispatcher: Dispatcher, clock: Clock}} tools
+ * @returns {Reader}
+ */
+export function endpointReader(url, { dispatcher, clock }) {
+  const secrets = secretsOf(url);
+  return async (seconds, signal) => {
+    const asked = new URL(url);
+    asked.searchParams.set('seconds', String(seconds));
+    const limit = AbortSignal.timeout(seconds * 1000 + LATE_MS);
+    const startUs = clock.nowUs();
+    const page = fetchPage(asked, { dispatcher, signal: AbortSignal.any([signal, limit]) });
+    const { statusCode, body } = await page.catch((error) => {
+      throw failureOf(error, seconds, secrets);
+    });
+    if (statusCode !== 200) throw refusalOf(statusCode, oneLine(body.toString('utf8'), WORDS_CHARS, secrets));
+    const { stacks, durationMs } = readProfile(body);
+    const tookMs = (clock.nowUs() - startUs) / 1000;
+    const isWhole = tookMs < WHOLE_SHARE * seconds * 1000;
+    return { stacks, durationMs: durationMs > 0 ? durationMs : tookMs, isWhole };
+  };
+}
+
+/** @param {Error & {code?: string, cause?: unknown}} error @param {number} seconds @param {readonly string[]} secrets */
+function failureOf(error, seconds, secrets) {
+  const { code = '', name, message } = error;
+  if (name === 'TimeoutError') return new Error(`no profile within ${seconds + LATE_MS / 1000} s`);
+  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE')
+    return new NoProfile(`the body is larger than ${MOST_BYTES / 1024 ** 2} MB`);
+  if (code === 'ECONNREFUSED') return new Error('connection refused');
+  return new Error(oneLine(message || code || name, WORDS_CHARS, secrets));
+}
+
+/** @param {number} statusCode @param {string} words */
+function refusalOf(statusCode, words) {
+  // Of net/http/pprof: a process has one CPU profile at a time.
+  if (/profiling already in use|already (enabled|running)/i.test(words))
+    return new Error('another CPU profile of this node is being made');
+  const isHtml = /^<(!doctype|html)/i.test(words);
+  const text = `HTTP ${statusCode}${words === '' || isHtml ? '' : `: ${words}`}`;
+  return statusCode >= 500 ? new Error(text) : new NoProfile(text);
+}

@@ -1,0 +1,120 @@
+import { Agent } from 'undici';
+import { displayUrl } from '../../chain/rpc.js';
+import { oneLine } from '../../errors.js';
+import { endpointReader } from './endpoint.js';
+import { perfReader } from './perf.js';
+import { MOST_BYTES, NoProfile } from './pprof.js';
+import { Stacks } from './stacks.js';
+
+/**
+ * The thread of --node-profile: reads the profiles of each source in pieces that follow one another, and adds them up.
+ *
+ * @import { Clock } from '../../contracts/common.d.ts'
+ * @import { NodeProfile } from '../../contracts/run-file.d.ts'
+ * @import { SideWork } from '../../core/side-thread.js'
+ * @import { Stack } from './pprof.js'
+ *
+ * @typedef {{name: string, url: string | null, pid: number | null}} ProfileSource url: null: by perf, of the process with this pid
+ *
+ * @typedef {{windowMs?: number, isOver?: boolean}} ProfileMessage windowMs: the window has begun, and lasts so long from now
+ *   on; Infinity: its end is not known
+ *
+ * @typedef {(seconds: number, signal: AbortSignal) => Promise<{stacks: Stack[], durationMs: number, isWhole?: boolean}>} Reader
+ *   of the next seconds; isWhole: the source does not go by the seconds that it is asked for, so that it is asked once
+ */
+
+const LONGEST_PIECE_S = 30;
+/** Where the end of the window is not known: at most so much is lost at its end. */
+const OPEN_PIECE_S = 5;
+const PAUSE_MS = 5000;
+
+class Source {
+  #read;
+  #stacks = new Stacks();
+  #pieces = 0;
+  #profiledMs = 0;
+  /** Why pieces are missing. @type {Record<string, number>} */
+  #missing = {};
+
+  /** @param {ProfileSource} source @param {Reader} read */
+  constructor(source, read) {
+    this.source = source;
+    this.#read = read;
+  }
+
+  /**
+   * @param {number} endUs of the window
+   * @param {{clock: Clock, signal: AbortSignal, onPiece: () => void}} tools
+   */
+  async run(endUs, { clock, signal, onPiece }) {
+    for (;;) {
+      const left = Math.floor((endUs - clock.nowUs()) / 1e6);
+      if (signal.aborted || left < 1) return;
+      const seconds = left === Infinity ? OPEN_PIECE_S : Math.min(LONGEST_PIECE_S, left);
+      try {
+        const { stacks, durationMs, isWhole = false } = await this.#read(seconds, signal);
+        if (signal.aborted) return;
+        for (const { names, us } of stacks) this.#stacks.add(names, us);
+        this.#pieces += 1;
+        this.#profiledMs += durationMs;
+        onPiece();
+        if (isWhole) return;
+      } catch (error) {
+        if (signal.aborted) return;
+        const why = oneLine(/** @type {Error} */ (error).message, 200);
+        this.#missing[why] = (this.#missing[why] ?? 0) + 1;
+        onPiece();
+        if (error instanceof NoProfile) return;
+        await clock.sleep(PAUSE_MS, signal);
+      }
+    }
+  }
+
+  /** @returns {NodeProfile} */
+  report() {
+    const { name, url } = this.source;
+    return {
+      name,
+      source: url === null ? 'perf' : displayUrl(new URL(url)),
+      pieces: this.#pieces,
+      profiledMs: Math.round(this.#profiledMs),
+      missing: { ...this.#missing },
+      stacks: this.#pieces === 0 ? null : this.#stacks.report(),
+    };
+  }
+}
+
+/** @type {SideWork<{sources: ProfileSource[], insecure: boolean}, ProfileMessage, NodeProfile[]>} */
+export default async function profileNodes({ sources, insecure }, _rpcs, { onMessage, post, clock }) {
+  const over = new AbortController();
+  const { signal } = over;
+  const dispatcher = new Agent({
+    connect: { rejectUnauthorized: !insecure },
+    maxResponseSize: MOST_BYTES,
+    headersTimeout: 0,
+  });
+  const all = sources.map((source) => {
+    const { url, pid } = source;
+    return new Source(
+      source,
+      url === null ? perfReader(pid, clock) : endpointReader(new URL(url), { dispatcher, clock }),
+    );
+  });
+  const reports = () => all.map((source) => source.report());
+  const onPiece = () => post({ profiles: reports() });
+  const ended = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+  /** @type {Promise<unknown>} */
+  let reading = Promise.resolve();
+  onMessage(({ windowMs, isOver }) => {
+    if (windowMs !== undefined) {
+      const endUs = clock.nowUs() + windowMs * 1000;
+      reading = Promise.all(all.map((source) => source.run(endUs, { clock, signal, onPiece })));
+    }
+    if (isOver) over.abort();
+  });
+  await ended;
+  // Requests and programs under way were ended.
+  await reading;
+  await dispatcher.destroy();
+  return reports();
+}

@@ -1,0 +1,233 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import { describe, it } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { Function as ProfiledFunction, Line, Location, Profile, Sample, StringTable, ValueType } from 'pprof-format';
+import { createClock } from '../../../src/clock.js';
+import { groupOf, isSystemCall } from '../../../src/observers/profile/groups.js';
+import { stacksIn } from '../../../src/observers/profile/perf.js';
+import { NoProfile, readProfile } from '../../../src/observers/profile/pprof.js';
+import { Stacks } from '../../../src/observers/profile/stacks.js';
+import profileNodes from '../../../src/observers/profile/thread.js';
+import { encoded } from '../../../src/outputs/pprof.js';
+
+/**
+ * A profile as a Go program serves it.
+ * @param {Array<[names: string[], ns: number]>} stacks the first caller first
+ * @param {{types?: Array<[string, string]>, durationMs?: number}} [options]
+ */
+function profileOf(
+  stacks,
+  {
+    types = [
+      ['samples', 'count'],
+      ['cpu', 'nanoseconds'],
+    ],
+    durationMs = 0,
+  } = {},
+) {
+  const stringTable = new StringTable();
+  const names = [...new Set(stacks.flatMap(([all]) => all))];
+  const idOf = (/** @type {string} */ name) => names.indexOf(name) + 1;
+  return Buffer.from(
+    new Profile({
+      sampleType: types.map(
+        ([type, unit]) => new ValueType({ type: stringTable.dedup(type), unit: stringTable.dedup(unit) }),
+      ),
+      sample: stacks.map(([all, ns]) => new Sample({ locationId: [...all].reverse().map(idOf), value: [1, ns] })),
+      location: names.map((name) => new Location({ id: idOf(name), line: [new Line({ functionId: idOf(name) })] })),
+      function: names.map((name) => new ProfiledFunction({ id: idOf(name), name: stringTable.dedup(name) })),
+      stringTable,
+      durationNanos: durationMs * 1e6,
+    }).encode(),
+  );
+}
+
+const HASH = ['main', 'eth/trie.(*hasher).hash', 'crypto/keccak.keccakF1600'];
+const STACKS = /** @type {Array<[string[], number]>} */ ([
+  [HASH, 30_000_000],
+  [['main', 'core/vm.(*EVM).Call'], 20_000_000],
+  [HASH, 10_000_000],
+]);
+
+describe('a CPU profile in the form of pprof', () => {
+  it('is read with its stacks and their CPU time, compressed or not', () => {
+    const body = profileOf(STACKS, { durationMs: 1500 });
+    for (const one of [body, gzipSync(body)])
+      assert.deepEqual(readProfile(one), {
+        stacks: STACKS.map(([names, ns]) => ({ names, us: ns / 1000 })),
+        durationMs: 1500,
+      });
+  });
+
+  const refused = /** @type {Array<[string, Buffer, RegExp]>} */ ([
+    ['another profile', profileOf([], { types: [['inuse_space', 'bytes']] }), /no CPU profile but one of inuse_space/],
+    ['HTML', Buffer.from('<!doctype html><p>hello</p>'), /no profile of pprof/],
+    ['an empty body', Buffer.alloc(0), /no profile of pprof/],
+    ['more than 32 MB', gzipSync(Buffer.alloc(33 * 1024 * 1024)), /larger than 32 MB/],
+  ]);
+  for (const [words, body, message] of refused)
+    it(`is not looked for again after ${words}`, () =>
+      assert.throws(
+        () => readProfile(body),
+        (error) => error instanceof NoProfile && message.test(error.message),
+      ));
+
+  it('that ends early is looked for again', () => {
+    const body = gzipSync(profileOf(STACKS));
+    assert.throws(
+      () => readProfile(body.subarray(0, body.length - 12)),
+      (error) => !(error instanceof NoProfile) && /ended early/.test(/** @type {Error} */ (error).message),
+    );
+  });
+});
+
+describe('the stacks of profiles', () => {
+  const sumOf = (/** @type {number[]} */ all) => all.reduce((sum, one) => sum + one, 0);
+  /** @param {number} [most] */
+  const reportOf = (most) => {
+    const stacks = new Stacks(most);
+    for (const [names, ns] of STACKS) stacks.add(names, ns / 1000);
+    return stacks.report();
+  };
+
+  it('are added up: by stack, by function, and by what functions are for', () => {
+    const { cpuUs, groups, functions, frames, names, otherUs } = reportOf();
+    assert.equal(cpuUs, 60_000);
+    assert.deepEqual(groups, [
+      { name: 'state trie', selfUs: 40_000, functions: [HASH[1]] },
+      { name: 'EVM execution', selfUs: 20_000, functions: ['core/vm.(*EVM).Call'] },
+    ]);
+    const byName = Object.fromEntries(functions.map(({ name, ...us }) => [name, us]));
+    assert.deepEqual(byName.main, { selfUs: 0, totalUs: 60_000 });
+    assert.deepEqual(byName[HASH[2]], { selfUs: 40_000, totalUs: 40_000 });
+    assert.equal(otherUs, 0);
+    assert.equal(sumOf(frames.map(([, , us]) => us)), 60_000);
+    assert.deepEqual(names, [...HASH, 'core/vm.(*EVM).Call']);
+  });
+
+  it('are bounded, and what is left out is in otherUs', () => {
+    const { frames, otherUs, groups, cpuUs } = reportOf(1);
+    assert.deepEqual([frames.length, otherUs], [3, 20_000]);
+    assert.equal(sumOf(frames.map(([, , us]) => us)) + otherUs, cpuUs);
+    assert.equal(sumOf(groups.map(({ selfUs }) => selfUs)), cpuUs);
+  });
+
+  it('a function that calls itself counts once', () => {
+    const stacks = new Stacks();
+    stacks.add(['main', 'loop', 'loop'], 10);
+    const { functions } = stacks.report();
+    assert.deepEqual(
+      functions.find(({ name }) => name === 'loop'),
+      { name: 'loop', selfUs: 10, totalUs: 10 },
+    );
+  });
+
+  it('are written for go tool pprof as they were read', () => {
+    const stacks = reportOf(1);
+    const profile = { name: 'node', source: 'perf', pieces: 1, profiledMs: 1000, missing: {}, stacks };
+    const again = readProfile(Buffer.from(encoded(profile, 0)));
+    assert.deepEqual(again, {
+      stacks: [
+        { names: HASH, us: 40_000 },
+        { names: ['other stacks'], us: 20_000 },
+      ],
+      durationMs: 1000,
+    });
+  });
+});
+
+describe('what functions are for', () => {
+  const rows = /** @type {Array<[string, string[]]>} */ ([
+    ['garbage collection', ['runtime.scanobject', 'runtime.gcDrain', 'runtime.gcBgMarkWorker']],
+    ['garbage collection', ['runtime.gcAssistAlloc', 'core/vm.(*EVM).Call']],
+    ['state trie', ['runtime.mallocgc', 'github.com/ethereum/go-ethereum/trie.(*Trie).insert', 'core/vm.run']],
+    ['signature recovery', ['runtime.cgocall', 'github.com/ethereum/go-ethereum/crypto/secp256k1._Cfunc_x']],
+    ['memory allocation', ['runtime.mallocgc', 'main.main']],
+    ['EVM execution', ['revm_interpreter::instructions::host::sload', 'anvil::eth::backend']],
+    ['RPC', ['encoding/json.Marshal', 'main']],
+    ['scheduling', ['runtime.futex', 'runtime.schedule']],
+    ['other', ['main.own']],
+  ]);
+  for (const [group, names] of rows) it(`${names[0]}: ${group}`, () => assert.equal(groupOf(names).group, group));
+
+  it('system calls are told apart', () => {
+    assert.deepEqual(
+      ['internal/runtime/syscall/linux.Syscall6', 'syscall.RawSyscall', 'main.syscalls'].map(isSystemCall),
+      [true, true, false],
+    );
+  });
+});
+
+it('the text of perf has a stack for each sample', () => {
+  const text = `  10101010 \n\t  86c2 cmpbody\n\t  d38f core::fmt::write::h0123456789abcdef\n\n   5000000 \n\t  1 main\n`;
+  assert.deepEqual(stacksIn(text), [
+    { names: ['core::fmt::write', 'cmpbody'], us: 10_101 },
+    { names: ['main'], us: 5000 },
+  ]);
+});
+
+describe('the thread of profiles', () => {
+  /**
+   * @param {(seconds: number) => {status?: number, body: Buffer | string}} answer
+   * @param {(profiles: any[]) => boolean} isEnough
+   */
+  const profiled = async (answer, isEnough) => {
+    /** @type {string[]} */
+    const asked = [];
+    const server = createServer(({ url = '', headers }, response) => {
+      asked.push(`${url} ${headers.authorization ?? ''}`);
+      const { status = 200, body } = answer(Number(new URL(url, 'http://h').searchParams.get('seconds')));
+      response.writeHead(status).end(body);
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+    /** @type {(message: object) => void} */
+    let tell = () => {};
+    const source = { name: 'node', url: `http://user:hush@127.0.0.1:${port}/profile`, pid: null };
+    const result = profileNodes({ sources: [source], insecure: false }, [], {
+      onMessage: (listener) => (tell = listener),
+      post: (message) => isEnough(/** @type {any} */ (message).profiles) && tell({ isOver: true }),
+      clock: createClock(),
+      random: Math.random,
+    });
+    tell({ windowMs: 3600 });
+    const [profile] = await result;
+    server.closeAllConnections();
+    server.close();
+    return { profile, asked };
+  };
+
+  it('asks for pieces that fit the window, with the credentials of the URL, which it does not show', async () => {
+    const body = profileOf(STACKS, { durationMs: 3000 });
+    const { profile, asked } = await profiled(
+      () => ({ body }),
+      () => true,
+    );
+    assert.deepEqual(asked, ['/profile?seconds=3 Basic dXNlcjpodXNo']);
+    assert.ok(!JSON.stringify(profile).includes('hush'));
+    assert.deepEqual([profile.pieces, profile.profiledMs, profile.stacks?.cpuUs], [1, 3000, 60_000]);
+  });
+
+  const failures = /** @type {Array<[string, {status?: number, body: string}, RegExp]>} */ ([
+    ['a page that is not there', { status: 404, body: '404 page not found' }, /^HTTP 404: 404 page not found$/],
+    ['a redirect', { status: 302, body: '' }, /^HTTP 302$/],
+    [
+      'a profile that is being made already',
+      { status: 500, body: 'Could not enable CPU profiling: cpu profiling already in use\n' },
+      /^another CPU profile of this node is being made$/,
+    ],
+    ['a page for people', { body: '<html><body>hello' }, /^the body is no profile of pprof$/],
+  ]);
+  for (const [words, answer, why] of failures)
+    it(`names ${words}`, async () => {
+      const { profile } = await profiled(
+        () => answer,
+        () => true,
+      );
+      assert.equal(profile.stacks, null);
+      assert.match(Object.keys(profile.missing)[0], why);
+    });
+});
