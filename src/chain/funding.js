@@ -96,7 +96,7 @@ export async function settleWallets(sender, wallets) {
       const others = wallets.filter((wallet, i) => wallet !== foreign && latest[i].latest > pendingAtFirst[i]);
       throw foreignSender([foreign, ...others], proof);
     }
-    if (isActive) for (const i of open) pendingAtFirst[i] = Math.max(pendingAtFirst[i], states[i].latest);
+    if (isActive) for (const i of open) pendingAtFirst[i] = Math.max(pendingAtFirst[i], states[i].pending);
     await leftovers.look(open.map((i) => ({ wallet: wallets[i], pendingAtFirst: pendingAtFirst[i], ...states[i] })));
     open = open.filter((i) => states[i].latest < states[i].pending);
   }

@@ -64,13 +64,18 @@ describe('fundsMissing()', () => {
 });
 
 describe('settleWallets()', () => {
-  /** A node that tells of each wallet, each time it is asked, the next of its states; the last one stays. @param {Record<string, string>} texts by address */
-  function node(texts) {
+  /**
+   * A node that tells of each wallet, each time it is asked, the next of its states; the last one stays.
+   * @param {Record<string, string>} texts by address
+   * @param {number} [oldMs] so long its newest block is one of before the run
+   */
+  function node(texts, oldMs = 0) {
     const statesOf = (/** @type {string} */ text) => text.split(' ').map((one) => one.split('/').map(Number));
     const states = Object.fromEntries(Object.entries(texts).map(([address, text]) => [address, statesOf(text)]));
     /** @type {Record<string, number>} */
     const asked = {};
     const clock = createFakeClock();
+    const startUs = clock.nowUs();
     const rpc = fakeRpc({
       eth_getBalance: () => '0x5',
       eth_blockNumber: () => '0x1',
@@ -79,7 +84,8 @@ describe('settleWallets()', () => {
         transactions: Array.from({ length: 100 }, (_, nonce) => ({
           ...{ hash: `0x${'f0'.repeat(32)}`, from: Object.keys(states)[0], nonce: `0x${nonce.toString(16)}` },
         })),
-        timestamp: `0x${Math.floor(clock.wallMs() / 1000).toString(16)}`,
+        timestamp:
+          clock.nowUs() < startUs + 1000 * oldMs ? '0x1' : `0x${Math.floor(clock.wallMs() / 1000).toString(16)}`,
       }),
       eth_getTransactionCount: (address, tag) => {
         const k = Math.min((asked[address + tag] = (asked[address + tag] ?? -1) + 1), states[address].length - 1);
@@ -125,6 +131,17 @@ describe('settleWallets()', () => {
       else assert.deepEqual(await settled, expected);
       assert.equal(rpc.count(), count ?? rpc.count());
     });
+
+  it('waits for an endpoint that lags for long, and for what an earlier run had in the pool when it has caught up', async () => {
+    const lagging = Array.from({ length: 30 }, () => '0/1').join(' ');
+    const address = `0x${'a0'.repeat(20)}`;
+    const { tools, clock } = node({ [address]: `${lagging} 5/8 8/8` }, 6200);
+    const one = new Wallet(0, `0x${'1'.repeat(64)}`, address);
+    const settled = settleWallets({ ...tools, timeoutMs: 10_000 }, [one]);
+    await clock.advance(8000);
+    await settled;
+    assert.equal(one.nonce, 8);
+  });
 
   it('names the funder, which has no number, and another one as the remedy', async () => {
     const { tools, clock } = node({ '0xaddress-1': '3/4' });
