@@ -452,16 +452,17 @@ export async function reclaim(sender, wallets, to, onProgress) {
  */
 async function returnBalances(sender, rich, { to, gasLimit }, onProgress) {
   await followFees(sender);
-  // With the tip as large as the whole offer, the price does not depend on the base fee.
-  const price = sender.fees.worstPriceWei();
-  const isLegacy = sender.fees.mode === 'legacy';
-  const fee = isLegacy ? { gasPriceWei: price } : { maxFeePerGasWei: price, maxPriorityFeePerGasWei: price };
+  const { fees: offers } = sender;
+  const price = offers.worstPriceWei();
+  // With the tip as large as the whole offer, the price does not depend on the base fee, and nothing is left over. A --tip is exact.
+  const isExact = offers.mode === 'legacy' || offers.state().offer?.fixedBy === '--tip';
+  const fee = isExact ? offers.current() : { maxFeePerGasWei: price, maxPriorityFeePerGasWei: price };
   const costWei = gasLimit * price;
   const orders = rich.flatMap(({ wallet, balanceWei }) =>
     balanceWei > costWei ? [{ wallet, to, data: '0x', value: balanceWei - costWei, gasLimit }] : [],
   );
   // What is sent leaves nothing for a higher fee.
-  const fees = { ...sender.fees, current: () => fee, raise: () => null };
+  const fees = { ...offers, current: () => fee, raise: () => null };
   const receipts = await sendAll({ ...sender, fees }, orders, onProgress);
   const failed = receipts.filter(({ isSuccess }) => !isSuccess);
   if (failed.length > 0) {

@@ -150,3 +150,51 @@ it('a payment that a gateway holds back is not made again when another program t
     chain.stop();
   }
 });
+
+/** With a base fee of 7 wei: the command line, the offers of both commands (whole price, tip), and what reclaim leaves in a wallet. */
+for (const [words, funding, reclaiming, leftWei] of /** @type {const} */ ([
+  ['', [36n, 1n], [36n, 36n], 0n],
+  ['--tip 3wei', [38n, 3n], [38n, 3n], 28n * 21_000n],
+  ['--legacy --tip 3wei', [17n, null], [17n, null], 0n],
+]))
+  it(`stress fund and reclaim ${words} offer ${reclaiming[0]} wei at most, and this tip: ${reclaiming[1] ?? 'none'}`, async () => {
+    const time = new VirtualTime();
+    const clock = time.clock();
+    const chain = createMemoryChain({ clock, rich: FUNDER });
+    /** @type {Transaction[]} */
+    const sent = [];
+    /** @type {Dialect} */
+    const noting = {
+      before: async ({ method, params }) => {
+        if (method === 'eth_sendRawTransaction') sent.push(Transaction.from(params[0]));
+        return undefined;
+      },
+    };
+    const platform = createSimulatedPlatform(time, 1, { undici: dialectTransport(noting, chain.ask, clock) });
+    const context = {
+      ...platform,
+      ...{ stop: new Stop(), outputs: [], version: '0', onProgress: () => {} },
+      log: { info: () => {}, warn: () => {}, error: () => {}, fatal: () => {} },
+    };
+    try {
+      await loadModules();
+      for (const command of /** @type {const} */ (['fund', 'reclaim'])) {
+        const given = `${command} --rpc http://127.0.0.1:1 -t 3 ${words}`.split(' ').filter(Boolean);
+        const amount = command === 'fund' ? ['--fund-amount', '30000000wei'] : [];
+        const config = await configOf([...given, ...amount], { STRESS_FUNDER_KEY: FUNDER_KEY });
+        const done = commands[command](config, /** @type {any} */ (context));
+        await time.until(done, MOST_MS);
+        assert.equal(await done, 0);
+      }
+      const offers = sent.map((one) => [one.gasPrice ?? one.maxFeePerGas, one.maxPriorityFeePerGas]);
+      assert.deepEqual(offers, [funding, reclaiming, reclaiming, reclaiming]);
+      const { balances } = chain.head().state;
+      const left = [...balances].filter(([address]) => address !== FUNDER).map(([, wei]) => wei);
+      assert.deepEqual(
+        left.filter((wei) => wei !== leftWei),
+        [],
+      );
+    } finally {
+      chain.stop();
+    }
+  });
