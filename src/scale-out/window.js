@@ -186,7 +186,7 @@ export class Grid {
     /** @type {Map<number, IntervalRow>} */
     const own = new Map();
     for (const row of rows) {
-      const shifted = { ...row, startMs: row.startMs + shiftMs, endMs: row.endMs + shiftMs, silence: undefined };
+      const shifted = { ...row, startMs: row.startMs + shiftMs, endMs: row.endMs + shiftMs };
       const slot = this.#slotOf(shifted);
       const before = own.get(slot);
       own.set(slot, before === undefined ? shifted : mergedRows(before, shifted));

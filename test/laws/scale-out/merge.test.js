@@ -425,6 +425,14 @@ describe('intervals on one grid', () => {
     assert.deepEqual([seen.count, seen.transactions, seen.ours], [2, 50, 50]);
   });
 
+  test('name the longest time in which an instance had no answer', () => {
+    const grid = gridOf();
+    const silence = (/** @type {number} */ ms) => ({ silence: { ms, words: `${ms} ms` } });
+    grid.add(runOf([row(0, 5, silence(1500)), row(1000, 6)]), place(0));
+    grid.add(runOf([row(0, 7, silence(4000)), row(1000, 8), row(2000, 9, silence(1200))]), place(400));
+    equalBy(grid.rows(), (one) => one.silence?.words, ['4000 ms', undefined, '1200 ms']);
+  });
+
   test('stay few, however long the runs were', () => {
     const endMs = START_MS + 100_000_000;
     const grid = new Grid({ ...TIMES, endMs });
