@@ -1,4 +1,4 @@
-import { RefusedError, TransportError, UnavailableError, oneLine } from '../errors.js';
+import { RefusedError, TransportError, oneLine } from '../errors.js';
 import { CHAIN_ID, CLIENT_VERSION, HEAD, ask, headerAt, nullIfAbsent } from './answers.js';
 import { checkChain } from './networks.js';
 import { retry } from './retries.js';
@@ -161,45 +161,6 @@ export async function assertOneChain({ other, option, reading, chainId }) {
   if (chainId === null || id === chainId) return;
   const words = `--rpc ${reading.display} has chain id ${chainId}, and ${option} ${other.display} has ${id}`;
   throw new RefusedError(`${words}: both must serve one chain`);
-}
-
-/** Where replicas agree: so many blocks below the lowest head. */
-const SETTLED_BLOCKS = 64;
-/** After which a short fork has disappeared. */
-const AGAIN_MS = 2000;
-
-/**
- * Checks that one URL answers for one chain. A load balancer chooses the node by connection or by request, so several
- * connections are asked. What they do not answer proves nothing.
- * @param {Rpc[]} connections to one URL
- * @param {{clock: Clock, signal: AbortSignal}} options
- * @throws {UnavailableError}
- */
-export async function assertUrlIsOneChain(connections, { clock, signal }) {
-  /** @template T @param {(rpc: Rpc) => Promise<T>} call @returns {Promise<T[]>} answers without null */
-  const answersOf = async (call) => {
-    const answers = await Promise.all(connections.map((rpc) => call(rpc).catch(() => null)));
-    return answers.filter((answer) => answer !== null);
-  };
-  const hashesOf = async (/** @type {number} */ number) =>
-    new Set(await answersOf((rpc) => hashOf(rpc, number, 'setup')));
-  const heads = await answersOf(headOf);
-  if (heads.length < 2) return;
-  const lowest = Math.min(...heads);
-  const numbers = lowest === 0 ? [0] : [0, Math.max(1, lowest - SETTLED_BLOCKS)];
-  for (const number of numbers) {
-    const before = await hashesOf(number);
-    if (before.size < 2) continue;
-    await clock.sleep(AGAIN_MS, signal);
-    const again = await hashesOf(number);
-    const [one, other] = [...before].filter((hash) => again.has(hash));
-    if (other === undefined || signal.aborted) continue;
-    const words = `some connections answer that block ${number} is ${one}, and others that it is ${other}`;
-    const proof = `the same again after ${AGAIN_MS / 1000} s`;
-    throw new UnavailableError(
-      `${connections[0].display} answers for two chains: ${words}, ${proof}. Nothing was sent; give the URL of one chain`,
-    );
-  }
 }
 
 /** @param {string} words @returns {Fault} */

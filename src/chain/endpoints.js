@@ -1,8 +1,9 @@
 import { mergeBatchFacts } from './batches.js';
-import { ChainIdentity, assertUrlIsOneChain } from './chain-identity.js';
+import { ChainIdentity } from './chain-identity.js';
 import { Health, Monitor, faultOf, isDownError } from './endpoint-health.js';
 import { withRetries } from './retries.js';
 import { batchOf, createRpc, displayUrl, secretsOf } from './rpc.js';
+import { UrlCheck } from './url-check.js';
 import { TransportError } from '../errors.js';
 
 /**
@@ -126,9 +127,6 @@ export class Router {
   }
 }
 
-/** Connections by which a URL is asked whether it answers for one chain: of two equal nodes one is missed in 1 of 32 cases. */
-const CHECKED_CONNECTIONS = 6;
-
 /**
  * @typedef {object} EndpointOptions
  * @property {URL[]} urls
@@ -170,8 +168,6 @@ export function openEndpoints({ urls, open, openExtra, fixedId, clock, home, spr
       sending: options,
     }),
   );
-  /** Closed before the load. @type {Transport[]} */
-  const brief = [];
   const rpcs = opened.slice(0, urls.length);
   const sending = sendUrl === null ? null : opened[urls.length];
   /** @type {Rpc[]} */
@@ -185,8 +181,25 @@ export function openEndpoints({ urls, open, openExtra, fixedId, clock, home, spr
   // Retries are above the router, so that they can change the endpoint.
   const reading = router?.view() ?? rpcs[0];
   const rpc = withRetries(sending === null ? reading : sentBy(sending, reading), options.retryOptions);
+  // What connections that are closed by now have asked.
+  const past = { rpcCalls: {}, transport: { requests: 0, connectionsOpened: 0, bytesReceived: 0 } };
+  const urlCheck = new UrlCheck({
+    ...{ urls, rpc, clock },
+    connect: (url) => {
+      const transport = open(url);
+      return {
+        transport,
+        rpc: createRpc(transport, displayUrl(url), { fixedId, secrets: secretsOf(url, secretHeaders) }),
+      };
+    },
+    onClosed: (one) => {
+      past.rpcCalls = sumOf([past.rpcCalls, one.rpc.callCounts()]);
+      past.transport = sumOf([past.transport, { ...one.transport.stats() }]);
+    },
+  });
   return {
     rpc,
+    urlCheck,
     /** Null: the submissions go to the same endpoints as everything else. */
     sending,
     /** Of each endpoint. */
@@ -206,37 +219,16 @@ export function openEndpoints({ urls, open, openExtra, fixedId, clock, home, spr
       others.push(other);
       return other;
     },
-    /**
-     * Checks before the first signature that each URL answers for one chain, over connections of the check.
-     * @param {AbortSignal} signal
-     * @throws {UnavailableError}
-     */
-    assertOneChainEach: async (signal) => {
-      for (const url of urls) {
-        const checked = Array.from({ length: CHECKED_CONNECTIONS }, () => open(url));
-        const asked = checked.map((one) =>
-          createRpc(one, displayUrl(url), { fixedId, secrets: secretsOf(url, secretHeaders) }),
-        );
-        brief.push(...checked);
-        others.push(...asked);
-        await assertUrlIsOneChain(asked, { clock, signal }).finally(() =>
-          Promise.all(checked.map((one) => one.close())),
-        );
-      }
-    },
     /** @returns {ThreadStats} */
     stats: () => ({
-      rpcCalls: sumOf([rpc, ...others].map((one) => one.callCounts())),
-      transport: {
-        ...{ requests: 0, connectionsOpened: 0, bytesReceived: 0 },
-        ...sumOf([...transports, ...brief].map((one) => ({ ...one.stats() }))),
-      },
+      rpcCalls: sumOf([...[rpc, ...others].map((one) => one.callCounts()), past.rpcCalls]),
+      transport: sumOf([...transports.map((one) => ({ ...one.stats() })), past.transport]),
       batches: rpc.batchFacts(),
       ...(batch > 1 ? { submissionBatches: rpc.batchFacts('submissions') } : {}),
       endpoints: router?.traffic() ?? [],
     }),
     closeIdle: async () => void (await Promise.all(transports.map((one) => one.closeIdle()))),
-    close: async () => void (await Promise.all([...transports, ...brief].map((one) => one.close()))),
+    close: async () => void (await Promise.all([...transports, urlCheck].map((one) => one.close()))),
   };
 }
 
@@ -250,10 +242,10 @@ function sentBy(sending, reading) {
   };
 }
 
-/** @param {Array<Record<string, number>>} all */
+/** @template {Record<string, number>} T @param {T[]} all @returns {T} */
 function sumOf(all) {
   /** @type {Record<string, number>} */
   const sum = {};
   for (const one of all) for (const [key, value] of Object.entries(one)) sum[key] = (sum[key] ?? 0) + value;
-  return sum;
+  return /** @type {T} */ (sum);
 }

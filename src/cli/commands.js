@@ -294,7 +294,7 @@ async function connected(config, context, action) {
       const wait = { clock, signal: stop.drain, notice: (/** @type {string} */ line) => say(config.outputs, line) };
       const open = { urls: [url], endpoints: network, clock };
       await waitForEndpoints(config.chain, { ...open, ...wait });
-      const { chain, source } = await readChainAndKeys(config.chain, hdPath, { ...open, given, signal: stop.drain });
+      const { chain, source } = await readChainAndKeys(config.chain, hdPath, { ...open, given, stop });
       const { txTimeoutMs: timeoutMs } = asked;
       const priced = { ...config.wallets, isGuarded: config.chain.allowChain !== null };
       const own = { clock, random, stop, timeoutMs, notice: wait.notice };

@@ -10,6 +10,7 @@ import { chooseTransport } from '../transport/choose.js';
 import { unlessAborted } from '../workloads/user-code.js';
 import { DEFAULT_BLOCK_S, SetUpCosts, secondsPerBlock } from './costs.js';
 import { sliceIndexes } from './nonces.js';
+import { requestStop } from './stop.js';
 
 /**
  * @import { AllowedChain, ChainConfig, ChainInfo, Headers, KeySource, NetworkConfig, Rpc, Transport, Wallet, WalletConfig } from '../contracts/chain.d.ts'
@@ -20,6 +21,7 @@ import { sliceIndexes } from './nonces.js';
  * @import { Event, Health } from '../chain/endpoint-health.js'
  * @import { EndpointOptions, Endpoints } from '../chain/endpoints.js'
  * @import { StressError } from '../errors.js'
+ * @import { UrlCheck } from '../chain/url-check.js'
  * @import { Watch } from './reports.js'
  */
 
@@ -69,18 +71,19 @@ export function warnOfEndpoints(health, watch, names) {
  * Runs a step of the set-up that the first signal ends at once by closing the connections.
  * @template T
  * @param {Stop} stop
- * @param {Pick<Transport, 'close'>} transport
+ * @param {Pick<Transport, 'close'> & {urlCheck?: Pick<UrlCheck, 'again'>}} endpoints
  * @param {() => Promise<T>} action
  * @returns {Promise<T>}
  */
-export async function interruptible(stop, transport, action) {
-  const closeAll = () => void transport.close();
+export async function interruptible(stop, endpoints, action) {
+  const closeAll = () => void endpoints.close();
   stop.drain.addEventListener('abort', closeAll);
   try {
     const result = await action();
     throwIfStopped(stop);
     return result;
   } catch (error) {
+    if (!stop.drain.aborted) await endpoints.urlCheck?.again();
     if (!stop.drain.aborted || error instanceof ForeignSenderError) throw error;
     throw stoppedError(stop);
   } finally {
@@ -179,14 +182,14 @@ export function chooseKeys({ source }, hdPath, url, chainId) {
  * The chain of all endpoints, and the keys for it.
  * @param {Pick<ChainConfig, 'sendRpc' | 'chainId' | 'allowChain'>} allowed
  * @param {string} hdPath
- * @param {{given: GivenKeys, urls: URL[], endpoints: Pick<Endpoints, 'rpc' | 'sending' | 'assertOneChainEach'>, clock: Clock, signal: AbortSignal}} network
+ * @param {{given: GivenKeys, urls: URL[], endpoints: Pick<Endpoints, 'rpc' | 'sending' | 'urlCheck'>, clock: Clock, stop: Stop}} network
  */
-export async function readChainAndKeys({ sendRpc, ...allowed }, hdPath, { given, urls, endpoints, clock, signal }) {
-  const { rpc, sending } = endpoints;
+export async function readChainAndKeys({ sendRpc, ...allowed }, hdPath, { given, urls, endpoints, clock, stop }) {
+  const { rpc, sending, urlCheck } = endpoints;
   const chain = await readChain(rpc, urls[0], allowed, clock);
   const { chainId } = chain;
   if (sendRpc !== null) checkChain(sendRpc, chainId, allowed.chainId, allowed.allowChain);
-  await endpoints.assertOneChainEach(signal);
+  await urlCheck.begin(stop.drain, (error) => requestStop(stop, 'chain_replaced', error));
   if (sending !== null) await assertOneChain({ other: sending, option: '--send-rpc', reading: rpc, chainId });
   const [source] = [...urls, sendRpc ?? []].flat().map((url) => chooseKeys(given, hdPath, url, chainId));
   return { chain, source };

@@ -131,7 +131,7 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
     urls,
     endpoints,
     clock,
-    signal: stop.drain,
+    stop,
   });
   const last = offset + threads - 1;
   const who = `${counted(threads, 'wallet')} (${offset}..${last} of ${source.name})`;

@@ -158,7 +158,7 @@ describe('fuzz: answers of an endpoint', () => {
       const site = /** @type {any} */ ({
         given,
         urls: [URL_OF],
-        endpoints: { rpc, rpcs: [rpc], sending: null, assertOneChainEach: async () => {} },
+        endpoints: { rpc, rpcs: [rpc], sending: null, urlCheck: { begin: async () => {} } },
         isEmbedded: false,
         workers: 1,
         notice: () => {},

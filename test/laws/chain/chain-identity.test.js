@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ChainIdentity, assertUrlIsOneChain } from '../../../src/chain/chain-identity.js';
+import { ChainIdentity } from '../../../src/chain/chain-identity.js';
 import { Health } from '../../../src/chain/endpoint-health.js';
-import { RefusedError, RpcError, UnavailableError } from '../../../src/errors.js';
+import { RefusedError, RpcError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 import { hash32 } from '../../helpers/samples.js';
@@ -166,73 +166,4 @@ describe('ChainIdentity.check() of an endpoint that answers again', () => {
       Object.assign(second, after);
       assert.deepEqual(await chainIdentity.check(1, after.hashes.length - 1), fault);
     });
-});
-
-describe('assertUrlIsOneChain()', () => {
-  const LONG = 'a'.repeat(100);
-  const ofA = node(LONG);
-  const ofB = node(`a${'b'.repeat(99)}`);
-  const behind = node('a'.repeat(98));
-
-  /** @param {Node[]} nodes of the connections @param {(nodes: Node[]) => void} [meanwhile] between the two looks @param {AbortSignal} [signal] */
-  async function check(nodes, meanwhile, signal = NEVER) {
-    const own = nodes.map((one) => ({ ...one }));
-    const { rpcs, clock } = chainOf(...own);
-    const checked = assertUrlIsOneChain(rpcs, { clock, signal });
-    checked.catch(() => {});
-    await clock.advance(1000);
-    meanwhile?.(own);
-    await clock.advance(5000);
-    return { checked, requests: Math.max(...rpcs.map(({ calls }) => calls.length)) };
-  }
-
-  for (const [name, nodes, number] of /** @type {Array<[string, Node[], number]>} */ ([
-    ['another genesis block', [node('ax'), node('ax'), node('bx')], 0],
-    ['one genesis block, and another block 64 below the lowest head', [ofA, ofB, behind], 33],
-    ['short chains: block 1', [node('aaa'), node('abb')], 1],
-    ['nodes that have pruned the genesis block', [node('-aa'), node('-bb')], 1],
-  ])) {
-    it(`refuses ${name}, with both hashes`, async () => {
-      const { checked } = await check(nodes);
-      await assert.rejects(checked, (/** @type {any} */ error) => {
-        assert.ok(error instanceof UnavailableError, String(error));
-        assert.equal(error.exitCode, 69);
-        assert.match(error.message, new RegExp(`answers for two chains: .* block ${number} is 0x\\w+, .* 0x\\w+, `));
-        return true;
-      });
-    });
-  }
-
-  for (const [name, nodes] of /** @type {Array<[string, Node[]]>} */ ([
-    ['replicas that are behind', [ofA, behind, node('a'.repeat(95))]],
-    ['replicas that differ near the head', [node(`${'a'.repeat(90)}bb`), node(`${'a'.repeat(90)}cc`)]],
-    ['nodes that have only block 0', [node('a'), node('a')]],
-    ['a node that has pruned the blocks', [ofA, node(`${'-'.repeat(90)}aaaaaaaaaa`)]],
-  ])) {
-    it(`accepts ${name}, by three requests for each connection, without a wait`, async () => {
-      const { checked, requests } = await check(nodes);
-      await checked;
-      assert.ok(requests <= 3, `${requests}`);
-    });
-  }
-
-  it('accepts a fork that has disappeared after 2 s', async () => {
-    const { checked } = await check([node('aaa'), node('abb')], ([, forked]) => {
-      forked.hashes = ['a', 'a', 'a'];
-    });
-    await checked;
-  });
-
-  it('refuses two chains of which each request gets another one', async () => {
-    const { checked } = await check([node('aaa'), node('abb')], ([one, other]) => {
-      [one.hashes, other.hashes] = [other.hashes, one.hashes];
-    });
-    await assert.rejects(checked, UnavailableError);
-  });
-
-  it('proves nothing by connections that fail', async () => {
-    const { rpcs, clock } = chainOf(node('aaa'), node('abb'));
-    const broken = { ...rpcs[1], call: () => Promise.reject(new RpcError('eth_blockNumber', -32005, 'limited')) };
-    await assertUrlIsOneChain([rpcs[0], broken], { clock, signal: NEVER });
-  });
 });
