@@ -13,6 +13,7 @@ import { ProtocolError, RpcError } from '../errors.js';
  * @property {readonly RegExp[]} words of the message without hexadecimal numbers
  * @property {string} clients where they were seen
  * @property {Readonly<Partial<Record<keyof StatedPrice, readonly RegExp[]>>>} [states] where the words state a price
+ * @property {RegExp} [orFull] words that a full pool uses as well, of what offers no more than all that it has
  */
 
 /** A number with its unit, if one follows: 2000000000, 0x5f5e100, 2 gwei, 1.5gwei. No digit is left out at either end. */
@@ -182,6 +183,8 @@ const ROWS = Object.freeze([
     ],
     clients:
       'geth and forks, Besu (configured minimum, base fee), Nethermind (FeeTooLow), Celo (floor), Metis, zkSync, Cosmos EVM',
+    // geth, Nethermind
+    orFull: /transaction underpriced|too ?low ?to ?compete/i,
     states: {
       // geth (two wordings), bor, BSC, reth, Nethermind; the others state a unit
       tipWei: stating(
@@ -303,8 +306,10 @@ export function classOf(error) {
 export function refusalOf({ rpcCode, rpcMessage, status = 200 }) {
   // Addresses and hashes have any digits.
   const words = rpcMessage.replace(/0x[0-9a-f]+/gi, '0x');
-  const known = (/** @type {RefusalClass} */ is, /** @type {Row['states']} */ states = {}) => {
-    return { is, stated: statedIn(rpcMessage, states), isUnknown: false };
+  const known = (/** @type {RefusalClass} */ is, /** @type {Pick<Row, 'states' | 'orFull'>} */ row = {}) => {
+    const stated = statedIn(rpcMessage, row.states ?? {});
+    const mayBeFull = Object.keys(stated).length === 0 && row.orFull?.test(words) === true;
+    return { is, stated, mayBeFull, isUnknown: false };
   };
   const nonces = BOTH_NONCES.map((pattern) => pattern.exec(words)?.groups).find((groups) => groups !== undefined);
   if (nonces !== undefined) return known(BigInt(nonces.own) < BigInt(nonces.next) ? 'nonce_low' : 'nonce_high');
@@ -312,9 +317,9 @@ export function refusalOf({ rpcCode, rpcMessage, status = 200 }) {
   if (/\breverted?\b/i.test(words)) return known('invalid');
   const isFor = (/** @type {Row} */ { code = rpcCode }) => code === rpcCode;
   const row = ROWS.find((one) => isFor(one) && one.words.some((pattern) => pattern.test(words)));
-  if (row !== undefined) return known(row.is, row.states);
+  if (row !== undefined) return known(row.is, row);
   const is = CODES[rpcCode];
-  return is === undefined ? { is: 'invalid', stated: {}, isUnknown: true } : known(is);
+  return is === undefined ? { is: 'invalid', stated: {}, mayBeFull: false, isUnknown: true } : known(is);
 }
 
 /** @param {string} words @param {NonNullable<Row['states']>} states @returns {StatedPrice} */

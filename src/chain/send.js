@@ -166,6 +166,8 @@ class OrderSubmission {
   isUnsure = false;
   /** Whether each answer so far was one of a node that has not taken this transaction. */
   isRefused = true;
+  /** By the last answer. */
+  isPoolFull = false;
   /** Why no higher price is offered. */
   priceLimit = '';
   /** Whether transactions to come offer more. */
@@ -200,11 +202,17 @@ class OrderSubmission {
     return this.#sender.rpc.call('eth_sendRawTransaction', [this.#sent.raw], 'setup');
   }
 
-  accept() {}
+  accept() {
+    this.#sender.taken?.note(this.#sent.fee);
+  }
 
-  /** @param {unknown} error */
-  noteError(error) {
-    const refusal = error instanceof RpcError ? classOf(error) : null;
+  isTaken() {
+    return this.#sender.taken?.isLike(this.#sent.fee) === true;
+  }
+
+  /** @param {unknown} error @param {RefusalClass | null} refusal */
+  noteError(error, refusal) {
+    this.isPoolFull = refusal === 'pool_full';
     this.isRefused &&= refusal !== null && NOT_ARRIVED.has(refusal);
     this.#untilUs = this.#sender.clock.nowUs() + retryAfterMs(error) * 1000;
   }
@@ -298,7 +306,7 @@ async function send(sender, order, reservedWei) {
     }
     if (!(error instanceof RpcError)) throw error;
     if (refusal === 'funds') throw fundsRefused(wallet, error);
-    if (refusal === 'pool_full') throw poolRefused(wallet, error);
+    if (submission.isPoolFull) throw poolRefused(wallet, error);
     if (refusal === 'price') {
       const { priceLimit, isRaised } = submission;
       throw new PriceRefusedError(wallet, [error.rpcMessage, priceLimit].filter(Boolean).join('; '), isRaised);

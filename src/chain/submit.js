@@ -1,4 +1,5 @@
 import { ProtocolError, RpcError, TransportError } from '../errors.js';
+import { maxPriceWei, tipOf } from './fees.js';
 import { PASSING, refusalOf } from './refusals.js';
 import { backOffMs, isLimit, isLost } from './retries.js';
 
@@ -7,7 +8,7 @@ import { backOffMs, isLimit, isLost } from './retries.js';
  * again: the hash identifies the transaction, and a chain includes it only once. Set-up, refills and load send this way.
  *
  * @import { Clock } from '../contracts/common.d.ts'
- * @import { RefusalClass, StatedPrice } from '../contracts/chain.d.ts'
+ * @import { Fee, Refusal, RefusalClass, StatedPrice, Taken } from '../contracts/chain.d.ts'
  *
  * @typedef {object} Submission a transaction on its way, and what its sender allows
  * @property {boolean} isUnsure the node may have it, or another one with its nonce, although it refuses it
@@ -19,6 +20,7 @@ import { backOffMs, isLimit, isLost } from './retries.js';
  * @property {(error: unknown, refusal: RefusalClass | null) => void} noteError refusal: null without an error answer
  * @property {(ms: number, why: 'limitedMs' | 'unansweredMs', refusal?: RefusalClass | null) => Promise<unknown>} pause after
  *   a limit per sender it lasts until it is the operation's turn
+ * @property {() => boolean} isTaken whether the node has just taken another one with such an offer
  * @property {(stated: StatedPrice) => boolean | Promise<boolean>} raise offers more for its gas; false: it cannot
  * @property {() => Promise<boolean>} find whether the node has it
  * @property {(refusal: RefusalClass, refusedAtUs: number) => boolean} mayPass whether time may mend a refusal that is final otherwise
@@ -37,6 +39,27 @@ const MAX_RAISES = 8;
 
 /** A refusal that no row of the table knows is tried again so often, and so much later. */
 const UNKNOWN = Object.freeze({ tries: 2, pauseMs: 250 });
+
+/** So long an offer that the node has taken tells what it takes: a full pool may have room after the next block only. */
+const TAKEN_MS = 15_000;
+
+/** @param {Clock} clock @returns {Taken} */
+export function createTaken(clock) {
+  let last = { priceWei: 0n, tipWei: 0n, atUs: -Infinity };
+  return {
+    note: (offer) => void (last = { priceWei: maxPriceWei(offer), tipWei: tipOf(offer), atUs: clock.nowUs() }),
+    // Offers follow the base fee; what is raised by itself doubles.
+    isLike: (offer) =>
+      clock.nowUs() - last.atUs <= 1000 * TAKEN_MS &&
+      2n * maxPriceWei(offer) > last.priceWei &&
+      2n * tipOf(offer) > last.tipWei,
+  };
+}
+
+/** Words of the price may be those of a full pool. @param {Refusal} answer @param {() => boolean} isTaken @returns {RefusalClass} */
+export function meaningOf({ is, mayBeFull }, isTaken) {
+  return mayBeFull && isTaken() ? 'pool_full' : is;
+}
 
 /** The node refuses the nonce: of this transaction, or of another one. @param {RefusalClass | null} refusal */
 export function isNonceUsed(refusal) {
@@ -63,7 +86,7 @@ export async function submit(submission, { clock, random }) {
       return submission.accept(await submission.send(tries, isRaised));
     } catch (error) {
       const answer = error instanceof RpcError ? refusalOf(error) : null;
-      const refusal = answer?.is ?? null;
+      const refusal = answer === null ? null : meaningOf(answer, () => submission.isTaken());
       if (refusal === 'known' || submission.isOver) return;
       submission.noteError(error, refusal);
       isRaised = false;
@@ -74,7 +97,7 @@ export async function submit(submission, { clock, random }) {
         hasPaused = true;
         return submission.pause(pauseMs, isLimit(error) ? 'limitedMs' : 'unansweredMs', refusal);
       };
-      if (answer?.is === 'price' && (raises += 1) <= MAX_RAISES && (await submission.raise(answer.stated)))
+      if (refusal === 'price' && (raises += 1) <= MAX_RAISES && (await submission.raise(answer?.stated ?? {})))
         isRaised = true;
       else if (isLate || !isTransient(error, refusal)) {
         // The chain decides: the words may be those of a node that has the transaction.

@@ -366,8 +366,8 @@ export type OfferLimits = { fixedBy: string | null; mostWei: bigint | null; leas
 /** A minimum in a refusal, per gas. */
 export type StatedPrice = { tipWei?: bigint; priceWei?: bigint; baseFeeWei?: bigint };
 
-/** The meaning of an error answer to a submission. isUnknown: no words of the table, and no code */
-export type Refusal = { is: RefusalClass; stated: StatedPrice; isUnknown: boolean };
+/** The meaning of an error answer to a submission. mayBeFull: if the node takes others at that price, its pool is full; isUnknown: no words of the table, and no code */
+export type Refusal = { is: RefusalClass; stated: StatedPrice; mayBeFull: boolean; isUnknown: boolean };
 
 /** updateFraction: of excess blob gas, by which the price grows e-fold (EIP-4844) */
 export type BlobFeeState = { excessBlobGas: number; updateFraction: number };
@@ -403,12 +403,20 @@ export type Sender = {
   signal: AbortSignal;
   costs?: Costs;
   notice?: (line: string) => void;
+  taken?: Taken;
   /** a transaction is about to be sent, perhaps in place of another one; what it returns is called if the node has refused it and does not know it */
   onSigned?: (
     transaction: { hash: string; nonce: number; replaces: readonly string[] },
     order: Order,
     priceWei: bigint,
   ) => () => void;
+};
+
+/** The offer that the node has taken last. */
+export type Taken = {
+  note: (offer: Fee) => void;
+  /** whether the node has just taken an offer like this one: it refuses another one because its pool is full */
+  isLike: (offer: Fee) => boolean;
 };
 
 /** A transaction with its wallet's next nonce. */

@@ -5,6 +5,7 @@ import { DEV_MNEMONIC, createSigner, funderWallet, keyFileSource, mnemonicSource
 import { checkChain, devMnemonicAllowed } from '../chain/networks.js';
 import { assertOneChain, chainIdOf, clientVersionOf } from '../chain/chain-identity.js';
 import { openEndpoints } from '../chain/endpoints.js';
+import { createTaken } from '../chain/submit.js';
 import { EXIT, ForeignSenderError, InterruptedError, UnavailableError, UsageError, worstExit } from '../errors.js';
 import { chooseTransport } from '../transport/choose.js';
 import { unlessAborted } from '../workloads/user-code.js';
@@ -214,7 +215,21 @@ export async function openSender(
   const fees = await readFees(rpc, baseFeeWei, wallets);
   if (fees.isFree) notice('gas is free on this chain (base fee 0, suggested price 0): no fee is offered');
   const signer = await createSigner();
-  return { rpc, clock, random, fees, signer, chainId, blockGasLimit, timeoutMs, signal: stop.drain, costs, notice };
+  const taken = createTaken(clock);
+  return {
+    rpc,
+    clock,
+    random,
+    fees,
+    signer,
+    chainId,
+    blockGasLimit,
+    timeoutMs,
+    signal: stop.drain,
+    costs,
+    notice,
+    taken,
+  };
 }
 
 /**

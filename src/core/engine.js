@@ -1,4 +1,5 @@
 import { PLAIN_SENDING } from '../chain/rpc.js';
+import { createTaken } from '../chain/submit.js';
 import { Deadlines } from '../deadlines.js';
 import { InternalError, UnavailableError } from '../errors.js';
 import { detectors } from '../inclusion/index.js';
@@ -236,7 +237,7 @@ export class ThreadEngine {
       random: this.#random,
       resubmissions: this.#resubmissions,
       refusals: this.#refusals,
-      limits,
+      ...{ limits, taken: createTaken(clock) },
       storm: this.#storm,
       // Such as eth_sendPrivateTransaction.
       isShown: config.network.sendMethod === PLAIN_SENDING.sendMethod,

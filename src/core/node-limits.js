@@ -14,23 +14,24 @@
  * @property {number} room operations that ended meanwhile, so that as many of those may be sent at once
  */
 
-/** A bound of the pool that nothing has contradicted for so long grows by a tenth. */
+/** Without a refusal or a loss for so long, and for so many blocks, the bound grows: by a tenth, or twofold while no size is known. */
 const CALM_MS = 5000;
+const CALM_BLOCKS = 4;
+/** Each growth of a known size loses transactions again: the next one comes later. */
+const MOST_CALM_MS = 60_000;
 
 /** The limit of a wallet grows by one after so many verified operations in flight. */
 const CALM_ROUNDS = 8;
 
-/** So many transactions that the node took after the first loss, and lost too, are another occasion. */
-const PROOF = 3;
+/** A pool that is too small loses many at once: one of so many in flight, and at least so many. */
+const MANY = 20;
+const LEAST_LOST = 3;
 
-/** Transactions lost at once that lower the bound before there is proof. A restart loses as many, so the run file states no pool size yet. */
-const BURST = 8;
-
-/** Losses on two occasions prove a size if what the pool kept differs by this factor at most. */
+/** Two occasions prove a size if what the pool kept differs by this factor at most. */
 const NEAR = 2;
 
-/** One of so many operations in flight. */
-const MANY = 20;
+/** After so many losses with no more in flight than the pool kept before, its size is not the reason. */
+const MOST_MISSES = 2;
 
 /** An operation that waits for others of its wallet is woken. */
 const UNTIL_WOKEN_MS = 60_000;
@@ -47,17 +48,21 @@ export class NodeLimits {
   #troubleUs = -Infinity;
   /** Transactions that the pool kept when it refused or lost others; null: it did not. @type {number | null} */
   #kept = null;
-  /** Of the last occasion. */
-  #firstLossUs = Infinity;
-  /** What the pool kept when it last lost many. @type {number | null} */
+  /** What it kept when it last lost many; null: it did not. @type {number | null} */
   #depth = null;
-  /** Losses of what it took after the first one. */
-  #proofs = 0;
-  /** Losses since the last look. */
-  #lost = 0;
+  /** It loses transactions, however few it has. */
+  #isRandom = false;
+  #misses = 0;
+  #calmMs = CALM_MS;
+  /** Losses since the last look: of the occasion that lowered the bound, and later ones. */
+  #lost = { same: 0, later: 0 };
+  /** The last change of the bound lowered it. */
+  #isLowered = false;
+  /** Blocks since the bound has changed. */
+  #blocks = 0;
   /** Newest block without room for another operation. */
   #fullBlock = -1;
-  /** Most operations in a block: the pool kept as many. */
+  /** Most operations in a block since then: the pool kept as many. */
   #included = 0;
   /** Wallets that were refused. @type {Map<Account, WalletLimit>} */
   #wallets = new Map();
@@ -79,7 +84,7 @@ export class NodeLimits {
 
   /** Its pool seems to drop transactions that it took. */
   get isEvicting() {
-    return this.#firstLossUs < Infinity && this.most < Infinity;
+    return this.#depth !== null && this.most < Infinity;
   }
 
   /** @param {Operation} operation @param {RefusalClass | null} refusal of its submission */
@@ -118,66 +123,98 @@ export class NodeLimits {
   #bound(most) {
     this.most = Math.max(1, most);
     this.#changedUs = this.#clock.nowUs();
+    this.#isLowered = false;
+    [this.#blocks, this.#included] = [0, 0];
   }
 
   /** @param {{number: number, ours: number, gasUsed: number | null, gasLimit: number | null}} block @param {number} needed gas of another operation */
   observe({ number, ours, gasUsed, gasLimit }, needed) {
     this.#included = Math.max(this.#included, ours);
+    this.#blocks += 1;
     const hasRoom = gasUsed !== null && gasLimit !== null && gasUsed + needed <= gasLimit;
     if (!hasRoom) this.#fullBlock = Math.max(this.#fullBlock, number);
   }
 
+  /** Whether it is known of a block since then that it had no room for another operation. @param {number} number */
+  wasFullSince(number) {
+    return this.#fullBlock >= number;
+  }
+
   /**
-   * The node took a transaction, and then neither knows it nor has it in a block. It was not lost if a node that lags was
-   * asked: blocks with room for it have left it out, although its nonce was the next.
+   * The node took transactions, and then neither knows them nor has them in a block. They were not lost if a node that lags
+   * was asked: blocks with room have left the first one out, although its nonce was the next.
+   * @param {number} count
    * @param {number} takenAtUs
    * @param {number} takenAtBlock
    */
-  lost(takenAtUs, takenAtBlock) {
-    if (this.#fullBlock >= takenAtBlock) return;
-    this.#lost += 1;
+  lost(count, takenAtUs, takenAtBlock) {
+    if (count === 0 || this.wasFullSince(takenAtBlock)) return;
+    this.#lost[this.#isLowered && takenAtUs <= this.#changedUs ? 'same' : 'later'] += count;
     this.#troubleUs = this.#clock.nowUs();
-    if (takenAtUs > this.#firstLossUs) this.#proofs += 1;
-    this.#firstLossUs = Math.min(this.#firstLossUs, this.#clock.nowUs());
   }
 
   /** Called about once a second. @param {number} inFlight @param {number} capacity most operations that can be in flight */
   look(inFlight, capacity) {
-    const lost = this.#lost;
-    this.#lost = 0;
-    // A pool that is too small loses many at once; a node that loses one now and then, wherever, has another reason.
+    const { same, later } = this.#lost;
+    this.#lost = { same: 0, later: 0 };
+    const inPool = Math.min(this.most, inFlight);
+    const isMany = !this.#isRandom && later >= Math.max(LEAST_LOST, inPool / MANY);
     // Nor is a pool too small that kept as many for a block.
-    const areMany = lost > 0 && lost >= inFlight / MANY && this.#included < inFlight;
-    if (!areMany) this.#proofs = 0;
-    const isAgain = this.#proofs >= PROOF;
-    const depth = Math.max(this.#included, Math.min(this.most, inFlight - lost));
-    if (areMany) this.#noteDepth(depth, isAgain);
-    if (areMany && (isAgain || this.#kept !== null || lost >= BURST)) {
-      this.#bound(depth);
-      if (this.#kept !== null) this.#kept = depth;
-    } else if (
-      this.most < Infinity &&
-      this.#clock.nowUs() - Math.max(this.#changedUs, this.#troubleUs) >= CALM_MS * 1000
-    ) {
-      this.#bound(this.#kept === null ? Infinity : this.most + Math.ceil(this.most / 10));
-      if (this.most >= capacity) this.most = Infinity;
-    }
+    if (isMany && (this.isEvicting || this.#included < inFlight)) this.#overflowed(inPool - later);
+    else if (same > 0 && this.isEvicting) this.#lower(this.#atLeastIncluded(this.most - same));
+    else if (this.most < Infinity && this.#isCalm()) this.#grow(capacity);
+  }
+
+  /** @param {number} depth */
+  #atLeastIncluded(depth) {
+    return Math.max(1, this.#included, depth);
+  }
+
+  #isCalm() {
+    const calmUs = 1000 * (this.#kept === null ? CALM_MS : this.#calmMs);
+    const sinceUs = this.#clock.nowUs() - Math.max(this.#changedUs, this.#troubleUs);
+    return sinceUs >= calmUs && (this.#blocks >= CALM_BLOCKS || this.#depth === null);
+  }
+
+  /** @param {number} capacity */
+  #grow(capacity) {
+    this.#bound(this.#kept === null ? 2 * this.most : this.most + Math.ceil(this.most / 10));
+    if (this.most < capacity) return;
+    this.most = Infinity;
+    // It keeps them all: what it lost before, such as in a restart, was not for want of room.
+    this.#depth = null;
   }
 
   /**
-   * One event, such as a restart, proves nothing: a pool that is too small loses transactions again, near the same depth,
-   * when others were taken.
-   * @param {number} depth
-   * @param {boolean} isAgain what was taken after the first loss is lost too
+   * One event, such as a restart, proves nothing: a pool that is too small loses transactions again when more of them are in
+   * flight, near the same depth, and none before.
+   * @param {number} kept
    */
-  #noteDepth(depth, isAgain) {
+  #overflowed(kept) {
+    let depth = this.#atLeastIncluded(kept);
     const before = this.#depth;
-    this.#depth = isAgain || before === null ? depth : Math.min(before, depth);
-    if (!isAgain) return;
-    const isNear = before !== null && Math.max(before, depth) <= NEAR * Math.min(before, depth);
-    if (isNear) this.#kept ??= depth;
-    this.#firstLossUs = this.#clock.nowUs();
-    this.#proofs = 0;
+    if (before !== null && this.#isLowered) {
+      this.#misses += 1;
+      if (this.#misses > MOST_MISSES) return this.#setRandom();
+      depth = Math.min(depth, Math.max(1, Math.floor(0.9 * this.most)));
+    } else if (before !== null && Math.max(before, depth) <= NEAR * Math.min(before, depth)) {
+      if (this.#kept !== null) this.#calmMs = Math.min(2 * this.#calmMs, MOST_CALM_MS);
+      [this.#kept, this.#misses] = [depth, 0];
+    }
+    this.#bound(depth);
+    this.#lower(depth);
+  }
+
+  /** @param {number} depth */
+  #lower(depth) {
+    [this.most, this.#depth, this.#isLowered] = [depth, depth, true];
+    if (this.#kept !== null) this.#kept = depth;
+  }
+
+  #setRandom() {
+    this.#isRandom = true;
+    [this.#depth, this.#kept] = [null, null];
+    this.#bound(Infinity);
   }
 
   /** Whether another operation of the wallet has to wait; one that fills a nonce gap has not. @param {Account} account */

@@ -9,7 +9,7 @@ import { Failed, OperationSubmission, pause } from './submit.js';
 import { transactionStatusOf } from './transaction-status.js';
 
 /**
- * @import { Fee, Inclusion, InclusionDetector, Rpc } from '../contracts/chain.d.ts'
+ * @import { Fee, Inclusion, InclusionDetector, Rpc, Taken } from '../contracts/chain.d.ts'
  * @import { Clock } from '../contracts/common.d.ts'
  * @import { CallWorkload, Outcome, Sample, TransactionWorkload, Verdict } from '../contracts/load.d.ts'
  * @import { Refusals, Resubmissions } from '../contracts/run-file.d.ts'
@@ -244,6 +244,7 @@ function nothing() {}
  * @property {Resubmissions} resubmissions
  * @property {Refusals} refusals of submissions, by class
  * @property {NodeLimits} limits
+ * @property {Taken} taken
  * @property {Storm | null} storm
  * @property {boolean} isShown whether a node shows a transaction before its block; otherwise it cannot be called lost
  * @property {() => number} random from 0 to 1

@@ -1,6 +1,7 @@
 import { askAll, gather, nonceOf, nullIfRefused, transactionOf } from '../chain/answers.js';
 import { BlockRoom, MAX_REPLACEMENTS, NO_BLOCK_MS, SKIPPED_BLOCKS } from '../chain/left-out.js';
-import { classOf } from '../chain/refusals.js';
+import { refusalOf } from '../chain/refusals.js';
+import { meaningOf } from '../chain/submit.js';
 import { RpcError } from '../errors.js';
 import { identityOf } from './ledger.js';
 import { groupByAccount } from './nonces.js';
@@ -19,6 +20,12 @@ import { transactionStatusOf } from './transaction-status.js';
 const OVERDUE_BLOCKS = 5;
 const OVERDUE_MS = Object.freeze([1000, 15_000]);
 
+/**
+ * A transaction behind others of its wallet is looked at sooner: so many blocks had room for it, and none has it although its
+ * turn has come. A pool that is too small drops it without a word.
+ */
+const PASSED_BLOCKS = 2;
+
 /** Longest interval between rebroadcasts; it starts with the overdue time and doubles. */
 const MAX_INTERVAL_MS = 60_000;
 
@@ -36,9 +43,13 @@ export const MAX_HASHES = 20;
  * @property {number | null} block
  * @property {number} [replacements] because blocks had left it out
  * @property {number} [heldUs] when the node last took or showed it
- * @property {boolean} [isLost] the node took it, and lost it
+ * @property {boolean} [isLooked] it was looked at since, before it was overdue
+ * @property {boolean} [isGone] the node has probably lost it, because it has lost one before it
  * @property {number} [denials] how often in a row the node did not show it, and said that it has it
  */
+
+/** Of one that is sent again. @type {Partial<Rebroadcast>} */
+const UNSEEN = Object.freeze({ block: null, isLooked: false, isGone: false });
 
 /** Times that a node may not show a transaction, and say that it has it, before it is replaced. */
 const DENIALS = 2;
@@ -95,18 +106,23 @@ export class Resubmission {
     if (newestBlock !== this.#newest.number) this.#newest = { number: newestBlock, sinceUs: nowUs };
     /** @type {Operation[]} */
     const all = [];
+    let held = 0;
     for (const operation of live) {
       if (operation.inclusion !== null || operation.sample.acceptedAtUs === null) continue;
-      this.#lastCheckOf(operation).block ??= newestBlock;
-      if (this.isDue(operation)) all.push(operation);
+      const last = this.#lastCheckOf(operation);
+      last.block ??= newestBlock;
+      if (this.isDue(operation) || this.#isPassed(operation, newestBlock)) all.push(operation);
+      else held += 1;
     }
     // Rotates, so that slow operations do not hide others.
     const from = (round * MAX_CHECKED) % Math.max(all.length, 1);
     const turns = [...all.slice(from), ...all.slice(0, from)];
-    const isNext = (/** @type {Operation} */ { nonce, account }) => nonce <= account.wallet.nonce;
-    // A pool that evicts has room for the next transaction of a wallet, and none for those behind it.
-    const behind = limits.isEvicting ? [] : turns.filter((operation) => !isNext(operation));
-    const overdue = [...turns.filter(isNext), ...behind].slice(0, Math.min(MAX_CHECKED, limits.most));
+    // A pool that evicts has room for those whose turn comes first.
+    if (limits.isEvicting) turns.sort((a, b) => aheadOf(a) - aheadOf(b));
+    const first = turns.filter((operation) => aheadOf(operation) <= 0);
+    const behind = turns.filter((operation) => aheadOf(operation) > 0);
+    const room = Math.max(0, limits.most - held - first.length);
+    const overdue = [...first, ...behind.slice(0, room)].slice(0, Math.min(MAX_CHECKED, limits.most));
     // Nodes need them in nonce order.
     overdue.sort((a, b) => a.nonce - b.nonce);
     return await this.#checkOverdue(overdue, newestBlock).catch((error) => {
@@ -126,6 +142,16 @@ export class Resubmission {
   isDue(operation) {
     const { times } = this.#lastCheckOf(operation);
     return this.#waitedMs(operation) >= Math.min(this.#overdueAfterMs() * 2 ** Math.min(times, 10), MAX_INTERVAL_MS);
+  }
+
+  /** @param {Operation} operation @param {number} newestBlock */
+  #isPassed(operation, newestBlock) {
+    const { limits } = this.#tools;
+    const { block, times, isLooked, isGone } = this.#lastCheckOf(operation);
+    if (isGone) return true;
+    if (isLooked || times > 0 || block === null || newestBlock - block < PASSED_BLOCKS) return false;
+    if (limits.wasFullSince(block) || this.#waitedMs(operation) < OVERDUE_MS[0]) return false;
+    return limits.isEvicting || (aheadOf(operation) === 0 && operation.account.slots.length > 1);
   }
 
   /** Since the node accepted it, or it was last sent again. @param {Operation} operation */
@@ -208,7 +234,8 @@ export class Resubmission {
     const takenAtBlock = last.block ?? newestBlock;
     // One that says "already known" of what it does not show has taken nothing.
     const takenAtUs = Math.max(operation.sample.acceptedAtUs ?? 0, last.heldUs ?? 0);
-    if (isKnown) last.heldUs = clock.nowUs();
+    last.isLooked = true;
+    if (isKnown) Object.assign(last, { heldUs: clock.nowUs(), isGone: false });
     if (operation.inclusion !== null || operation.isCancelled) return;
     if (next > nonce) {
       const decision = await transactionStatusOf(rpc, operation, 'resolve', startBlock).catch(() => null);
@@ -217,12 +244,11 @@ export class Resubmission {
     } else if (isKnown === false) {
       // Such a node (Erigon) takes another hash only.
       const isDenied = next === nonce && (last.denials ?? 0) >= DENIALS;
+      const isLeftOut = next === nonce && newestBlock - takenAtBlock >= PASSED_BLOCKS;
+      const count = last.isGone ? 0 : 1;
       const isTaken = await this.send(operation, { lostSinceUs: takenAtUs, isQueued: isDenied });
-      const isLeftOut = next === nonce && newestBlock - takenAtBlock >= SKIPPED_BLOCKS;
-      // Repeated losses of one transaction are no evidence that the pool is too small.
-      const isFirstLoss = isTaken && isLeftOut && !last.isLost;
-      if (isFirstLoss && !retryPolicy.hadOutageSince(takenAtUs)) limits.lost(takenAtUs, takenAtBlock);
-      last.isLost ||= isFirstLoss;
+      if (isTaken && isLeftOut && !retryPolicy.hadOutageSince(takenAtUs))
+        limits.lost(count + this.#goneBehind(operation), takenAtUs, takenAtBlock);
       // The node may lose it again soon.
       last.times = 0;
     } else if (isKnown && next === nonce) {
@@ -236,6 +262,23 @@ export class Resubmission {
       else if (this.#isProbe(operation, newestBlock)) await this.#replace(operation, NO_EVIDENCE);
       else last.atUs = clock.nowUs();
     }
+  }
+
+  /**
+   * A pool drops the last ones of a wallet first: those behind a transaction that it has lost.
+   * @param {Operation} lost
+   * @returns {number} how many
+   */
+  #goneBehind(lost) {
+    let count = 0;
+    for (const { operation, state } of lost.account.slots) {
+      if (state !== 'live' || operation === null || operation.nonce <= lost.nonce) continue;
+      const last = this.#lastCheckOf(operation);
+      if (operation.inclusion !== null || operation.sample.acceptedAtUs === null || last.isGone) continue;
+      last.isGone = true;
+      count += 1;
+    }
+    return count;
   }
 
   /** Whether blocks have left it out, and it was replaced. @param {Operation} operation @param {number} fromBlock @param {number} newestBlock */
@@ -281,7 +324,7 @@ export class Resubmission {
     // What the chain waited for is not the price.
     if (evidence !== NO_EVIDENCE) last.replacements = times + 1;
     last.atUs = clock.nowUs();
-    last.block = null;
+    Object.assign(last, UNSEEN);
     resubmissions.replaced += 1;
     await this.#submit(operation);
     return true;
@@ -301,7 +344,7 @@ export class Resubmission {
     const last = this.#lastCheckOf(operation);
     last.atUs = clock.nowUs();
     last.times += 1;
-    last.block = null;
+    Object.assign(last, UNSEEN);
     const raise = () =>
       'setTransaction' in operation && operation.hashes.length < MAX_HASHES && presigner.raise(operation);
     const isRaised = ((isTooLow && !presigner.isPriceFixed) || isQueued) && raise();
@@ -333,17 +376,25 @@ export class Resubmission {
    * @returns {Promise<RefusalClass | 'no_answer' | null>} null: accepted
    */
   async #submit(operation) {
-    const { rpc, clock, retryPolicy } = this.#tools;
+    const { rpc, clock, retryPolicy, taken } = this.#tools;
+    const fee = 'fee' in operation ? operation.fee : null;
     try {
       await rpc.call('eth_sendRawTransaction', [operation.raw], 'resubmit', (endpoint) => {
         if ('sample' in operation && !operation.isCancelled) operation.sample.endpoint = endpoint ?? null;
       });
+      if (fee !== null) taken.note(fee);
       return null;
     } catch (error) {
       retryPolicy.noteRetryAfter(error, clock.nowUs());
-      return error instanceof RpcError ? classOf(error) : 'no_answer';
+      if (!(error instanceof RpcError)) return 'no_answer';
+      return meaningOf(refusalOf(error), () => fee !== null && taken.isLike(fee));
     }
   }
+}
+
+/** Transactions of its wallet before it. @param {Operation} operation */
+function aheadOf({ nonce, account }) {
+  return nonce - account.wallet.nonce;
 }
 
 /** @param {LeftOut} evidence */

@@ -137,8 +137,14 @@ export class OperationSubmission {
 
   /** @param {unknown} answer */
   accept(answer) {
-    const { hash } = this.#operation;
+    const { hash, fee } = this.#operation;
     if (answer !== hash && submittedHash(answer, this.#tools.rpc) !== hash) throw new Failed('hash_mismatch');
+    if (fee !== null) this.#tools.taken.note(fee);
+  }
+
+  isTaken() {
+    const { fee } = this.#operation;
+    return fee !== null && this.#tools.taken.isLike(fee);
   }
 
   /** @param {number} [endpoint] @returns {boolean} false: it is not wanted any more */

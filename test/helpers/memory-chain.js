@@ -28,6 +28,7 @@ import { readArtifact } from '../../src/workloads/contract-state.js';
  * @property {(blocks: number) => bigint} [takenAfter] lowest tip that a block takes
  * @property {bigint} [tipWei] that it suggests; default: 1
  * @property {number} [poolLimit] transactions in the pool above which it refuses others
+ * @property {boolean} [isPricedPool] above the limit it refuses what offers no more than all that it has ("transaction underpriced"), and drops the cheapest one for what does, as geth does
  * @property {number} [silentPoolLimit] transactions in the pool above which it forgets the one with the most nonces before it, without a word, as geth does
  * @property {(calls: number) => boolean} [reverts] a call of a contract, by the calls before it
  * @property {boolean} [deniesForgotten] it has no transaction that it forgot, and says "already known" when it is sent again, as Erigon 3.1 does
@@ -97,7 +98,7 @@ export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000
   const { packsByLimit = false, l1FeeWei = 0n, hasDeposits = false, hasBaseFee = true, poolLimit = Infinity } = options;
   const { baseFeeAfter = () => BASE_FEE_WEI, floorAfter = () => 0n, takenAfter = () => 0n, tipWei = 1n } = options;
   const { silentPoolLimit = Infinity, senderLimit = Infinity, reverts = () => false } = options;
-  const { deniesForgotten = false } = options;
+  const { deniesForgotten = false, isPricedPool = false } = options;
   const [haltFromMs, haltToMs] = options.halt ?? [Infinity, Infinity];
   /** Hashes of transactions that it denies. @type {Set<string>} */
   const denied = new Set();
@@ -274,7 +275,12 @@ export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000
     const [have, want] = [balanceIn(state, sender), value + BigInt(tx.gas) * maxFeeWei];
     if (have < want)
       throw refuse(`insufficient funds for gas * price + value: address ${sender} have ${have} want ${want}`);
-    if (earlier === undefined && pool.size >= poolLimit) throw refuse('txpool is full');
+    if (earlier === undefined && pool.size >= poolLimit) {
+      const [[cheapest, { maxFeeWei: leastWei }]] = [...pool].sort(([, a], [, b]) => Number(a.maxFeeWei - b.maxFeeWei));
+      if (!isPricedPool) throw refuse('txpool is full');
+      if (maxFeeWei <= leastWei) throw refuse('transaction underpriced');
+      pool.delete(cheapest);
+    }
     const ofSender = [...pool.values()].filter(({ from }) => from === sender).length;
     // As reth, which takes the next one always.
     if (earlier === undefined && ofSender >= senderLimit && nonce > next)

@@ -128,7 +128,7 @@ describe('UrlCheck', () => {
     assert.deepEqual(errors, []);
     other.hashes = ['a', 'c'];
     await clock.advance(20_000);
-    const words = errors.map(({ message }) => message);
+    const words = errors.map((/** @type {Error} */ { message }) => message);
     assert.equal(words.length, 1);
     assert.match(words[0], /answers for two chains: .* block 1 is .* What was sent may be on both; give/);
   });

@@ -239,7 +239,7 @@ describe('a transaction that the node knows', () => {
   it('is replaced once each time that the node reports a low fee, by at most twenty transactions', async () => {
     const run = await begun({ fees: risingFees({ isTooLow: false }) });
     run.handlers.eth_getTransactionByHash = () => null;
-    run.handlers.eth_sendRawTransaction = fails(refusal('transaction underpriced'));
+    run.handlers.eth_sendRawTransaction = fails(refusal('gas price too low'));
     await run.advance(2000);
     assert.deepEqual(await run.resubmissions(), { ...NONE, rebroadcast: 1, replaced: 1 });
     await run.advance(120_000);

@@ -108,62 +108,97 @@ describe('the size of a pool', () => {
     assert.deepEqual(limits.facts(), { pool: 64 });
   });
 
-  /** @param {NodeLimits} limits @param {number} times @param {number} takenAtUs @param {number} [block] */
-  const lose = (limits, times, takenAtUs, block = 5) => {
-    for (let i = 0; i < times; i += 1) limits.lost(takenAtUs, block);
+  /** Blocks of which each has so many of this run. @param {NodeLimits} limits @param {number} ours */
+  const addBlocks = (limits, ours) => {
+    for (let number = 1; number <= 4; number += 1) limits.observe({ ...ROOM, number, ours }, 1);
   };
 
-  it('a loss of many at once, such as in a restart, is no limit: fewer are in flight for a while', async () => {
-    const { clock, limits } = setUp();
-    const takenAtUs = clock.nowUs();
+  /** Losses of what the node has just taken, and the next look. @param {ReturnType<typeof setUp>} made @param {number} count @param {number} inFlight */
+  async function lose({ clock, limits }, count, inFlight) {
     await clock.advance(1000);
-    lose(limits, 40, takenAtUs);
-    limits.look(100, 800);
-    assert.deepEqual([limits.most, limits.facts()], [60, null]);
+    limits.lost(count, clock.nowUs() - 1, 5);
+    limits.look(inFlight, 800);
+  }
+
+  /** Nothing is lost for so long that more may be in flight. @param {ReturnType<typeof setUp>} made @param {number} ours in each block */
+  async function calm({ clock, limits }, ours) {
+    addBlocks(limits, ours);
     await clock.advance(5000);
-    limits.look(60, 800);
-    assert.equal(limits.most, Infinity);
+    limits.look(Math.min(limits.most, 800), 800);
+  }
+
+  it('a loss of many at once, such as in a restart, is no limit: fewer are in flight for a while', async () => {
+    const made = setUp();
+    const { limits } = made;
+    await lose(made, 400, 800);
+    assert.deepEqual([limits.most, limits.isEvicting, limits.facts()], [400, true, null]);
+    await calm(made, 40);
+    assert.deepEqual([limits.most, limits.isEvicting], [Infinity, false]);
+    await lose(made, 450, 800);
+    assert.equal(limits.facts(), null);
   });
 
-  it('is proven by losses on two occasions near one depth, and is at least what a block had', async () => {
-    const { clock, limits } = setUp();
-    limits.observe({ ...ROOM, number: 4, ours: 30 }, 1);
-    lose(limits, 50, clock.nowUs() - 1);
+  it('is proven by losses near one depth when more are in flight again, and is at least what a block had', async () => {
+    const made = setUp();
+    const { clock, limits } = made;
+    addBlocks(limits, 30);
+    await lose(made, 75, 100);
+    assert.deepEqual([limits.most, limits.facts()], [30, null]);
+    // More of the same occasion: taken before the bound was lowered.
+    limits.lost(10, clock.nowUs(), 5);
     limits.look(100, 800);
-    assert.deepEqual([limits.most, limits.facts()], [50, null]);
-    await clock.advance(1000);
-    lose(limits, 60, clock.nowUs());
-    limits.look(100, 800);
-    assert.deepEqual([limits.most, limits.isEvicting, limits.facts()], [40, true, { pool: 40 }]);
-    lose(limits, 50, clock.nowUs());
-    limits.look(60, 800);
-    assert.deepEqual(limits.facts(), { pool: 30 });
+    assert.deepEqual([limits.most, limits.facts()], [20, null]);
+    await calm(made, 20);
+    assert.equal(limits.most, 40);
+    await lose(made, 16, 40);
+    assert.deepEqual([limits.most, limits.isEvicting, limits.facts()], [24, true, { pool: 24 }]);
+    // Each growth of a known size loses some: the second one comes after twice the time.
+    await calm(made, 24);
+    assert.equal(limits.most, 27);
+    await lose(made, 3, 27);
+    await calm(made, 24);
+    assert.equal(limits.most, 24);
+    await calm(made, 24);
+    assert.equal(limits.most, 27);
+    assert.deepEqual(limits.facts(), { pool: 24 });
+  });
+
+  it('is not proven by losses that go on with no more in flight than it kept: fewer would not help', async () => {
+    const made = setUp();
+    const { limits } = made;
+    await lose(made, 50, 100);
+    await lose(made, 10, 50);
+    await lose(made, 10, limits.most);
+    assert.deepEqual([limits.most, limits.isEvicting], [30, true]);
+    await lose(made, 10, limits.most);
+    assert.deepEqual([limits.most, limits.isEvicting], [Infinity, false]);
+    await lose(made, 50, 100);
+    assert.deepEqual([limits.most, limits.facts()], [Infinity, null]);
   });
 
   for (const [why, ours, first, second] of /** @type {Array<[string, number, number, number]>} */ ([
-    ['one now and then, and later many at once', 0, 1, 50],
-    ['many at once, at depths that differ', 0, 30, 97],
+    ['one now and then', 0, 1, 1],
+    ['many at once, at depths that differ', 0, 80, 5],
     ['many at once, of a pool that kept more for a block', 100, 50, 50],
   ]))
     it(`is not proven by losses of ${why}`, async () => {
-      const { clock, limits } = setUp();
-      limits.observe({ ...ROOM, number: 4, ours }, 1);
-      lose(limits, first, clock.nowUs() - 1);
-      limits.look(100, 800);
-      await clock.advance(6000);
-      limits.look(100, 800);
-      lose(limits, second, clock.nowUs());
-      limits.look(100, 800);
+      const made = setUp();
+      const { limits } = made;
+      addBlocks(limits, ours);
+      await lose(made, first, 100);
+      await calm(made, ours);
+      await calm(made, ours);
+      await lose(made, second, 80);
       assert.equal(limits.facts(), null);
     });
 
   it('what a full block may have left out was not lost', () => {
     const { clock, limits } = setUp();
     limits.observe({ number: 6, ours: 1, gasUsed: 90, gasLimit: 100 }, 20);
-    lose(limits, 100, clock.nowUs(), 5);
+    limits.lost(100, clock.nowUs(), 5);
     limits.look(100, 800);
     assert.equal(limits.most, Infinity);
-    lose(limits, 100, clock.nowUs(), 7);
+    limits.lost(100, clock.nowUs(), 7);
     limits.look(100, 800);
     assert.equal(limits.most, 1);
   });

@@ -5,7 +5,7 @@ import { toHex } from '../../../src/chain/answers.js';
 import { NodeLimits } from '../../../src/core/node-limits.js';
 import { Account } from '../../../src/core/nonces.js';
 import { Operation } from '../../../src/core/operation.js';
-import { submit } from '../../../src/chain/submit.js';
+import { createTaken, submit } from '../../../src/chain/submit.js';
 import { Lookups, OperationSubmission, RetryPolicy, Submissions, lookUp } from '../../../src/core/submit.js';
 import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
@@ -81,6 +81,7 @@ function setUp({ answers = [], earlier = [], mostRaises = Infinity, random = 0, 
     resubmissions,
     refusals: {},
     limits: new NodeLimits(clock),
+    taken: createTaken(clock),
     retryPolicy: new RetryPolicy(() => 0),
     random: () => random,
     inclusion: { hasPassed: (/** @type {number} */ number) => number <= READ_BLOCK },
