@@ -1,6 +1,7 @@
 import { UnavailableError } from '../errors.js';
 import { HEAD, ask } from './answers.js';
 import { hashOf } from './chain-identity.js';
+import { displayUrl } from './rpc.js';
 
 /**
  * Whether each URL answers for one chain: a load balancer may have nodes of two behind it.
@@ -9,6 +10,8 @@ import { hashOf } from './chain-identity.js';
  * @import { Clock } from '../contracts/common.d.ts'
  *
  * @typedef {{rpc: Rpc, transport: Transport}} Connection to one URL
+ *
+ * @typedef {'known' | 'fresh' | 'behind'} Finding
  */
 
 /** Connections by which a URL is asked: of two equal nodes one is missed in 1 of 32 cases. */
@@ -25,7 +28,7 @@ const FIRST_BLOCK_MS = Object.freeze([1000, 60_000]);
  * proves nothing.
  * @param {Rpc[]} connections to one URL
  * @param {{clock: Clock, signal: AbortSignal, hasSent?: boolean}} options hasSent: transactions of this run may have been sent
- * @returns {Promise<boolean>} false: one has only its first block, and two chains with the same one may differ later
+ * @returns {Promise<Finding>} fresh: all have only their first block, and two chains with the same one may differ later; behind: some have
  * @throws {UnavailableError}
  */
 export async function assertUrlIsOneChain(connections, { clock, signal, hasSent = false }) {
@@ -37,7 +40,7 @@ export async function assertUrlIsOneChain(connections, { clock, signal, hasSent 
   const hashesOf = async (/** @type {number} */ number) =>
     new Set(await answersOf((rpc) => hashOf(rpc, number, 'setup')));
   const heads = await answersOf(headOf);
-  if (heads.length < 2) return true;
+  if (heads.length < 2) return 'known';
   const lowest = Math.min(...heads);
   const numbers = lowest === 0 ? [0] : [0, Math.max(1, lowest - SETTLED_BLOCKS)];
   for (const number of numbers) {
@@ -54,7 +57,8 @@ export async function assertUrlIsOneChain(connections, { clock, signal, hasSent 
       `${connections[0].display} answers for two chains: ${words}, ${proof}. ${sent}; give the URL of one chain`,
     );
   }
-  return lowest > 0;
+  if (lowest > 0) return 'known';
+  return Math.max(...heads) > 0 ? 'behind' : 'fresh';
 }
 
 /** Checks each URL over connections of its own, which it closes, until it is known whether it answers for one chain. */
@@ -89,9 +93,15 @@ export class UrlCheck {
     this.#lookAgain().catch(onOther);
   }
 
-  /** Something has failed: perhaps because of two chains, which differ by now. @throws {UnavailableError} */
+  /**
+   * Something has failed: perhaps because of two chains, which differ by now.
+   * @returns {Promise<string | null>} what may be the reason; null: nothing is known
+   * @throws {UnavailableError}
+   */
   async again() {
-    await this.#check(this.#undecided, { signal: this.#closed.signal, hasSent: true });
+    const behind = await this.#check(this.#undecided, { signal: this.#closed.signal, hasSent: true });
+    if (behind.length === 0) return null;
+    return `some connections to ${displayUrl(behind[0])} answer that it has block 0 only, and others that it has more: it may answer for two chains`;
   }
 
   async #lookAgain() {
@@ -107,16 +117,17 @@ export class UrlCheck {
     }
   }
 
-  /** @param {URL[]} urls @param {{signal: AbortSignal, hasSent: boolean}} options */
+  /** @param {URL[]} urls @param {{signal: AbortSignal, hasSent: boolean}} options @returns {Promise<URL[]>} those with nodes that are behind */
   async #check(urls, options) {
-    /** @type {URL[]} */
-    const undecided = [];
-    for (const url of urls) if (!(await this.#isOneChain(url, options))) undecided.push(url);
-    this.#undecided = undecided;
+    /** @type {Array<{url: URL, finding: Finding}>} */
+    const found = [];
+    for (const url of urls) found.push({ url, finding: await this.#look(url, options) });
+    this.#undecided = found.flatMap(({ url, finding }) => (finding === 'known' ? [] : [url]));
+    return found.flatMap(({ url, finding }) => (finding === 'behind' ? [url] : []));
   }
 
-  /** @param {URL} url @param {{signal: AbortSignal, hasSent: boolean}} options @returns {Promise<boolean>} false: not known yet */
-  async #isOneChain(url, options) {
+  /** @param {URL} url @param {{signal: AbortSignal, hasSent: boolean}} options @returns {Promise<Finding>} */
+  async #look(url, options) {
     const { connect, onClosed, clock } = this.#options;
     const connections = Array.from({ length: CONNECTIONS }, () => connect(url));
     for (const one of connections) this.#open.add(one);

@@ -84,7 +84,8 @@ export async function interruptible(stop, endpoints, action) {
     throwIfStopped(stop);
     return result;
   } catch (error) {
-    if (!stop.drain.aborted) await endpoints.urlCheck?.again();
+    const why = stop.drain.aborted ? null : await endpoints.urlCheck?.again();
+    if (error instanceof UnavailableError && why) error.message += `; ${why}`;
     if (!stop.drain.aborted || error instanceof ForeignSenderError) throw error;
     throw stoppedError(stop);
   } finally {

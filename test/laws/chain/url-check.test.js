@@ -137,6 +137,12 @@ describe('UrlCheck', () => {
     const [one, other] = [node('a'), node('a')];
     const { clock, check, begin } = setUp(one, other);
     await begin();
+    assert.equal(await check.again(), null);
+    one.hashes = ['a', 'b'];
+    assert.match(
+      String(await check.again()),
+      /answer that it has block 0 only, and others .* may answer for two chains$/,
+    );
     [one.hashes, other.hashes] = [
       ['a', 'b'],
       ['a', 'c'],
