@@ -393,6 +393,14 @@ const BY_VERDICT = {
       args: '-t 20 -d 12s --interval 1s'.split(' '),
       during: (child) => stopAndGo(child, 1, 1, 6000),
     }),
+    'closed loop, stress is stopped for 6 s, most of them after the window': async () => ({
+      args: '-t 20 -d 12s --interval 1s'.split(' '),
+      during: async (child) => {
+        // The first row is that of the first second.
+        await sleep(10_000);
+        await stopAndGo(child, 1, 1, 6000);
+      },
+    }),
     'open loop, stress is stopped for 6 s': async () => ({
       args: '-t 40 --rate 20 -d 12s --interval 1s'.split(' '),
       during: (child) => stopAndGo(child, 1, 1, 6000),

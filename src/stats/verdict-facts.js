@@ -51,7 +51,7 @@ export function factsOf(run) {
     ...{ run, wallets, inFlight, slots: wallets * inFlight, noun: isPlain(run) ? 'users' : 'wallets' },
     down: endpointDown(run, MOSTLY),
     ...{ wasAway: outagesOf(run).length > 0, downInPart: endpointDown(run, IN_PART) },
-    stoppedMs: stoppedMs(run, loadOf(run)),
+    ...stopsOf(run),
     silentMs: silenceOf(run)?.ms ?? 0,
     ...unverified(run),
     ...chainOf(run),
@@ -275,12 +275,23 @@ function loadOf({ intervals, window }) {
   return { startMs, endMs: load.at(-1)?.endMs ?? startMs + window.durationMs };
 }
 
-/** For how long stress did not run (SIGSTOP, a suspended machine). @param {Pick<RunFile, 'generator'>} run @param {{startMs: number, endMs: number}} time */
+/** For how long stress did not run (SIGSTOP, a suspended machine). @param {{generator: Pick<RunFile['generator'], 'stops'>}} run @param {{startMs: number, endMs: number}} time */
 export function stoppedMs({ generator: { stops = [] } }, { startMs, endMs }) {
   return stops.reduce(
     (sum, { fromMs, toMs }) => sum + Math.max(0, Math.min(endMs, toMs) - Math.max(startMs, fromMs)),
     0,
   );
+}
+
+/** Those that began in the window, also what they lasted after it: operations of the window waited for that too. @param {RunFile} run */
+function stopsOf(run) {
+  const window = loadOf(run);
+  const { stops = [] } = run.generator;
+  const began = stops.filter(({ fromMs, toMs }) => fromMs < window.endMs && toMs > window.startMs);
+  const endMs = Math.max(window.endMs, ...began.map(({ toMs }) => toMs));
+  const ofWindowMs = stoppedMs(run, window);
+  const allMs = stoppedMs({ generator: { stops: began } }, { ...window, endMs });
+  return { stoppedMs: allMs, stoppedAfterMs: allMs - ofWindowMs };
 }
 
 /**

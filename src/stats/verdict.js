@@ -73,7 +73,7 @@ const ROWS = Object.freeze([
     name: 'stopped',
     when: (f) => f.stoppedMs >= STOPPED * f.run.window.durationMs,
     evidence: (f) =>
-      `stress did not run for ${seconds(f.stoppedMs)} of ${seconds(f.run.window.durationMs)}, and used no CPU: it was stopped (SIGSTOP), or its machine was suspended`,
+      `stress did not run for ${seconds(f.stoppedMs - f.stoppedAfterMs)} of ${seconds(f.run.window.durationMs)}${f.stoppedAfterMs > 0 ? `, nor for ${seconds(f.stoppedAfterMs)} after that` : ''}, and used no CPU: it was stopped (SIGSTOP), or its machine was suspended`,
     advice: () => 'run again without the stop',
   },
   // Without answers, funds or ports nothing else was tried: these four exclude all others.

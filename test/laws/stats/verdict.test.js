@@ -443,6 +443,7 @@ const CASES = {
       },
     ],
     ['a moment in which stress was stopped', closedRun({ ...TWO_BLOCKS, generator: stoppedFor(400) })],
+    ['a stop after the window', closedRun({ ...TWO_BLOCKS, generator: { stops: [{ fromMs: 10_500, toMs: 16_000 }] } })],
     [
       'a tenth of the time without a CPU is no advice',
       closedRun({ ...TWO_BLOCKS, ...crowded({ waitedUs: 2e6 }) }),
@@ -460,6 +461,11 @@ const CASES = {
       'stopped for 6 s',
       closedRun({ generator: { ...stoppedFor(6000), ...outageOf(2100, 7900) } }),
       /^stress did not run for 6\.0 s of 10\.0 s, and used no CPU/,
+    ],
+    [
+      'stopped from the end of the window on',
+      closedRun({ ...TWO_BLOCKS, generator: { stops: [{ fromMs: 9800, toMs: 15_800 }] } }),
+      /^stress did not run for 0\.2 s of 10\.0 s, nor for 5\.8 s after that, and used no CPU/,
     ],
     [
       'stopped, with timers that were late',
