@@ -72,3 +72,34 @@ for (const [name, chain, gasLimit, members, isReplaced, goesOn = false] of rows)
     assert.equal(/blocks have skipped/.test(words), isReplaced, words);
     assert.equal(run.audit.result, 'exact');
   });
+
+it('a transaction of an earlier run is replaced although the endpoint lagged behind that run at first', async () => {
+  let lagsUntilMs = -Infinity;
+  let next = 0;
+  const { code, words, run } = await simulatedRun(
+    '--workload transfer -t 2 -d 12s --in-flight 4',
+    {
+      before: async ({ method, params }, { node, nowMs, count }) => {
+        // Asked once by each run.
+        if (method === 'web3_clientVersion' && count('looks') === 2) {
+          next = Number((await node('eth_getTransactionCount', [ADDRESS, 'latest'])).result);
+          const fees = { maxFeePerGas: 100n, maxPriorityFeePerGas: 1n };
+          const left = { chainId: 31_337, nonce: next, to: ADDRESS, value: 0n, gasLimit: 21_000n, type: 2, ...fees };
+          await node('eth_sendRawTransaction', [await new Wallet(KEY).signTransaction(left)]);
+          lagsUntilMs = nowMs() + 7000;
+        }
+        const isStale =
+          nowMs() < lagsUntilMs &&
+          method === 'eth_getTransactionCount' &&
+          String(params[0]).toLowerCase() === ADDRESS.toLowerCase();
+        if (!isStale || !['latest', 'pending'].includes(params[1])) return undefined;
+        return { result: `0x${(next - (params[1] === 'latest' ? 5 : 4)).toString(16)}` };
+      },
+    },
+    // Nothing is left out for three blocks while the endpoint lags.
+    { chain: { ...EMPTY, blockMs: 3000 }, runs: 2 },
+  );
+  assert.equal(code, 0, words);
+  assert.match(words, /blocks have skipped 1 transaction/);
+  assert.equal(run.audit.result, 'exact');
+});
