@@ -276,8 +276,8 @@ export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000
     if (have < want)
       throw refuse(`insufficient funds for gas * price + value: address ${sender} have ${have} want ${want}`);
     if (earlier === undefined && pool.size >= poolLimit) {
-      const [[cheapest, { maxFeeWei: leastWei }]] = [...pool].sort(([, a], [, b]) => Number(a.maxFeeWei - b.maxFeeWei));
       if (!isPricedPool) throw refuse('txpool is full');
+      const [[cheapest, { maxFeeWei: leastWei }]] = [...pool].sort(([, a], [, b]) => Number(a.maxFeeWei - b.maxFeeWei));
       if (maxFeeWei <= leastWei) throw refuse('transaction underpriced');
       pool.delete(cheapest);
     }
