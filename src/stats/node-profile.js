@@ -109,7 +109,7 @@ function shareOf({ stacks: { cpuUs, groups } }, group) {
   return (groups.find(({ name }) => name === group)?.selfUs ?? 0) / Math.max(1, cpuUs);
 }
 
-const NODE_CPU = 'node.cpu_per_op';
+export const NODE_CPU = 'node.cpu_per_op';
 const PROFILED = Object.freeze({
   unit: /** @type {const} */ ('us'),
   option: 'nodeProfile',

@@ -3,6 +3,7 @@ import { tableOf } from '../outputs/table.js';
 import { counted, digits, milliseconds, percent, quote, timeText } from '../text.js';
 import { mean } from './statistics.js';
 import { metricOf } from './metrics.js';
+import { NODE_CPU } from '../stats/node-profile.js';
 import { fewestPairs } from './sequential.js';
 
 /**
@@ -108,10 +109,35 @@ export function compareResult(comparison) {
       conditionsTable(comparison),
     ].filter(({ rows }) => rows.length > 0),
     notes: [
+      ...nodeCpuNotes(comparison),
       ...[...differences, ...chainDifferences(comparison)].map((words) => `different: ${words}`),
       ...[...failureWords(comparison), ...warnings].map((words) => `warning: ${words}`),
     ],
   };
+}
+
+/** @param {ComparedMetric} metric */
+function isShown({ word }) {
+  return word === 'faster' || word === 'slower';
+}
+
+/** What the node of one side needs more for an operation, and for what: where that is shown. @param {Comparison} comparison @returns {string[]} */
+function nodeCpuNotes(comparison) {
+  const { metrics } = comparison;
+  const whole = metrics.find(({ name }) => name === NODE_CPU);
+  if (whole === undefined || !isShown(whole)) return [];
+  const moreMs = (/** @type {ComparedMetric} */ { base, candidate }) => (candidate.mean - base.mean) / 1000;
+  const parts = metrics
+    .filter((metric) => metric.name.startsWith(`${NODE_CPU}.`) && isShown(metric))
+    .sort((a, b) => Math.abs(moreMs(b)) - Math.abs(moreMs(a)))
+    .map((metric) => {
+      const by = moreMs(metric);
+      return `${metric.label.replace(/^.*: /, '')} ${by > 0 ? '+' : '-'}${digits(Math.abs(by))} ms`;
+    });
+  const by = moreMs(whole);
+  const words = `${digits(Math.abs(by))} ms ${by > 0 ? 'more' : 'less'} CPU for an operation (p ${pText(whole.pAdjusted)})`;
+  const node = `the node of ${sideWords(sideNames(comparison)[1])}`;
+  return [`${node} needs ${words}${parts.length > 0 ? `: ${parts.join(', ')}` : ''}`];
 }
 
 /** Files of version 0.2.0 may have no names. @param {Pick<Comparison, 'base' | 'candidate'>} comparison */
