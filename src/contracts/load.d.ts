@@ -22,7 +22,6 @@ import type {
   DistributionJson,
   EngineStats,
   GasOfOperations,
-  GeneratorFacts,
   LoopReading,
   OutcomeCounts,
   IntervalRow,
@@ -34,8 +33,6 @@ import type {
   SocketsReading,
   Stage,
   StartFacts,
-  Threshold,
-  Verdict as RunVerdict,
   WindowCounts,
 } from './run-file.d.ts';
 import type * as Own from './workload.d.ts';
@@ -715,42 +712,3 @@ export type SpreadReport = {
   /** over how long operations are usually spread */
   spanUs: number | null;
 };
-
-/** What the run file is made of (core/describe.js); the rest is derived from it. */
-export type RunParts = Pick<RunFile, Described> & {
-  startedAtMs: number;
-  endedAtMs: number;
-  exitCodes: number[];
-  /** the load never began; why: of every figure that is null */
-  setUpFailure?: { verdict: RunVerdict | null; exitCode: number; why: string };
-  stats: Stats;
-  durationUs: number;
-  /** the part of the window that the rates refer to */
-  ratesUs: number;
-  /** between two sightings; null: not known */
-  periodUs: number | null;
-  inWindow: { verified: number; included: number; gas: number };
-  windowStartedAtMs: number;
-  generator: Omit<GeneratorFacts, 'cpuUsPerVerified'>;
-  isOpenLoop: boolean;
-  schedule: Schedule | null;
-  /** members that observers know */
-  observed: Partial<RunFile>;
-  thresholds: Threshold[];
-};
-
-/** Members that the run file takes as they are. */
-type Described =
-  | 'id'
-  | 'end'
-  | 'config'
-  | 'instance'
-  | 'environment'
-  | 'warnings'
-  | 'failureWords'
-  | 'reorgs'
-  | 'intervals'
-  | 'series'
-  | 'audit'
-  | 'spending'
-  | 'unmeasured';

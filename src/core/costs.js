@@ -12,7 +12,6 @@ import { operationsOf } from './pacer.js';
  * @import { ChainInfo, ChainReceipt, Fees, Header, Rpc, Wallet } from '../contracts/chain.d.ts'
  * @import { Gas, LoadSize, TransactionWorkload, WalletPayments } from '../contracts/load.d.ts'
  * @import { AuditReport, Spending } from '../contracts/run-file.d.ts'
- * @import { Ready } from './setup.js'
  */
 
 /**

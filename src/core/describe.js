@@ -3,7 +3,7 @@ import { availableParallelism, cpus, hostname, release, totalmem } from 'node:os
 import { FundsError, TransportError, displayName } from '../errors.js';
 import { merge } from '../stats/merge.js';
 import { GENERATOR } from '../stats/metrics.js';
-import { buildRunFile } from '../stats/run-file.js';
+import { STILL_RUNNING, buildRunFile } from '../stats/run-file.js';
 import { transportsOf } from '../transport/choose.js';
 import { counted, digits, timeText } from '../text.js';
 import { MIX, isCallWorkload, threadsOf } from '../workloads/table.js';
@@ -11,124 +11,80 @@ import { describeSpending } from './costs.js';
 import { Load, NO_TRAFFIC } from './load.js';
 
 /**
- * @import { Rpc, ThreadStats } from '../contracts/chain.d.ts'
- * @import { Config, RunContext } from '../contracts/config.d.ts'
- * @import { RunParts } from '../contracts/load.d.ts'
- * @import { AuditReport, InstanceFacts, IntervalRow, RunEnvironment, RunFile, StartFacts, Verdict } from '../contracts/run-file.d.ts'
+ * @import { ThreadStats } from '../contracts/chain.d.ts'
+ * @import { Config } from '../contracts/config.d.ts'
+ * @import { InstanceFacts, RunEnvironment, RunFile, StartFacts, Verdict } from '../contracts/run-file.d.ts'
  * @import { StressError } from '../errors.js'
- * @import { Endpoints } from '../chain/endpoints.js'
- * @import { Health } from '../chain/endpoint-health.js'
- * @import { Balance, SetUpCosts } from './costs.js'
- * @import { LoadSoFar } from './load.js'
- * @import { Opened, Prepared } from './run.js'
- * @import { Ready } from './setup.js'
+ * @import { Run } from './run.js'
  */
 
-/**
- * @typedef {Pick<Opened, 'times' | 'common' | 'isEmbedded'> & {endpoints: Pick<Endpoints, 'sending' | 'stats'> & {rpc: Pick<Rpc, 'display'>, health: Pick<Health, 'facts' | 'outages'>}}}
- *   OpenedParts
- *
- * @typedef {Pick<Prepared, 'environment' | 'valueWei' | 'schedule'> & {ready: Described}} Parts
- *
- * @typedef {Pick<Ready, 'sender' | 'costs' | 'inclusion'> & {chain: Partial<Ready['chain']>}} Described
- *
- * @typedef {object} Outcome
- * @property {LoadSoFar} loaded
- * @property {{report: AuditReport | null, reason: string}} audited reason: why there is no report
- * @property {Balance} decrease of the balance during the load
- * @property {{members: Partial<RunFile>, unmeasured: Record<string, string>}} observed
- * @property {string[]} warnings
- * @property {number} untilUs
- * @property {RunFile['end']} end
- * @property {number | null} samplesDropped
- * @property {RunParts['setUpFailure']} [setUpFailure]
- */
+/** What the embedded chain has of a network before it has begun. */
+const NO_NETWORK = Object.freeze({
+  rpc: { display: 'the embedded chain' },
+  sending: null,
+  health: { facts: () => [], outages: () => [] },
+  stats: () => NO_TRAFFIC,
+});
 
 /**
- * @param {Config} config
- * @param {Pick<RunContext, 'stop'>} context
- * @param {OpenedParts} opened
- * @param {Parts} prepared
- * @param {Outcome} outcome
+ * The run file of a run, by the phases that are over; partial without `ended`.
+ * @param {Run<'environment' | 'loaded'>} run
  * @returns {RunFile}
  */
-export function describeRun(
-  config,
-  { stop },
-  opened,
-  prepared,
-  { loaded, audited, decrease, observed, warnings, ...ended },
-) {
-  const { times, endpoints: network, common } = opened;
-  const { ready, environment, valueWei, schedule } = prepared;
-  const { report } = audited;
-  const { stats, window, intervals, windowStartedAtMs, loadStartUs, throughput } = loaded;
-  const windowEndUs = Math.min(window.endUs, ended.untilUs);
-  const { failureWords, reorgs, ...engineStats } = loaded.engineStats;
-  const { gasWei = '0' } = observed.members.refills ?? {};
-  const refillGasWei = gasWei === null ? null : BigInt(gasWei);
-  const costs = ready.sender === null && ended.setUpFailure === undefined ? null : ready.costs;
-  const spending = describeSpending(config.wallets.maxSpendWei, costs, { decrease, valueWei, report, refillGasWei });
-  const own = network.stats();
-  /** Workers have connections of their own. @type {ThreadStats} */
-  const { endpoints, ...traffic } = config.load.workers > 1 ? merge(GENERATOR, own, loaded.traffic) : own;
-  /** @type {Record<string, string>} */
-  const unmeasured = {
-    ...(report === null ? { '/audit': audited.reason } : {}),
-    ...missingFacts(prepared),
-    ...observed.unmeasured,
-    ...spending.unmeasured,
-  };
+export function describeRun(run) {
+  const { times, loaded, audited, observed, ended } = run;
+  const untilUs = ended?.untilUs ?? loaded.untilUs;
+  const spending = spendingOf(run);
   return buildRunFile({
-    id: times.id,
+    ...run,
+    ...{ id: times.id, untilUs },
     startedAtMs: times.timeOfDayMs(times.startedUs),
-    endedAtMs: times.timeOfDayMs(ended.untilUs),
-    end: ended.end,
-    exitCodes: stop.exitCodes,
-    setUpFailure: ended.setUpFailure,
-    config: /** @type {RunFile['config']} */ (config.outputs.redacted),
-    instance: describeInstance(config, common?.facts()),
-    environment,
-    stats,
-    durationUs: Math.max(0, windowEndUs - window.startUs),
-    ratesUs: Math.max(0, Math.min(windowEndUs, throughput.endUs) - window.startUs),
-    periodUs: throughput.periodUs,
-    series: throughput.series,
-    inWindow: throughput.inWindow,
-    intervals: ended.end === 'running' ? untilKnown(intervals, (throughput.endUs - loadStartUs) / 1000) : intervals,
-    windowStartedAtMs,
-    failureWords,
-    reorgs,
-    warnings,
-    generator: {
-      ...loaded.generator,
-      ...engineStats,
-      workers: threadsOf(config.load, config.workload.mix),
-      ...traffic,
-      endpoints: network.health.facts(endpoints, loadStartUs),
-      outages: network.health.outages(loadStartUs),
-      samplesDropped: ended.samplesDropped,
-      arrivalSeed: schedule?.arrival === 'poisson' ? schedule.seed : null,
-    },
-    isOpenLoop: schedule !== null,
-    schedule,
-    observed: observed.members,
-    thresholds: config.study.thresholds,
-    audit: report,
+    endedAtMs: times.timeOfDayMs(untilUs),
+    instance: describeInstance(run),
+    generator: describeGenerator(run),
     spending: spending.facts,
-    unmeasured,
+    unmeasured: {
+      ...((audited?.report ?? null) === null && { '/audit': audited?.reason ?? STILL_RUNNING }),
+      ...missingFacts(run),
+      ...observed?.unmeasured,
+      ...spending.unmeasured,
+    },
   });
 }
 
-/** The rate of rows after the last block is unknown while a run continues. @param {IntervalRow[]} intervals @param {number} knownMs @returns {IntervalRow[]} */
-function untilKnown(intervals, knownMs) {
-  return intervals.map(({ perSecond, ...row }) =>
-    row.endMs > knownMs ? { ...row, tps: null } : { ...row, ...(perSecond && { perSecond }) },
-  );
+/** @param {Run<'environment' | 'loaded'>} run */
+function spendingOf({ config, plan, audited, observed, costs }) {
+  const { gasWei = '0' } = observed?.members.refills ?? {};
+  const { report = null, decrease = { why: STILL_RUNNING } } = audited ?? {};
+  return describeSpending(config.wallets.maxSpendWei, plan?.workload.kind === 'call' ? null : costs, {
+    ...{ decrease, report },
+    valueWei: plan?.workload.kind === 'transaction' ? plan.workload.valueWei : 0n,
+    refillGasWei: gasWei === null ? null : BigInt(gasWei),
+  });
 }
 
-/** @param {Parts} prepared @returns {Record<string, string>} why figures are null, by JSON pointer */
-function missingFacts({ environment, ready }) {
+/** @param {Run<'environment' | 'loaded'>} run @returns {Parameters<typeof buildRunFile>[0]['generator']} */
+function describeGenerator({ config, network, plan, loaded, ended }) {
+  const { health, stats } = network?.endpoints ?? NO_NETWORK;
+  const own = stats();
+  /** Workers have connections of their own. @type {ThreadStats} */
+  const { endpoints, ...traffic } = config.load.workers > 1 ? merge(GENERATOR, own, loaded.traffic) : own;
+  const schedule = plan?.schedule;
+  return {
+    ...loaded.generator,
+    ...loaded.engineStats,
+    workers: threadsOf(config.load, config.workload.mix),
+    ...traffic,
+    endpoints: health.facts(endpoints, loaded.loadStartUs),
+    outages: health.outages(loaded.loadStartUs),
+    samplesDropped: ended?.samplesDropped ?? null,
+    arrivalSeed: schedule?.arrival === 'poisson' ? schedule.seed : null,
+  };
+}
+
+/** @param {Run<'environment'>} run @returns {Record<string, string>} why figures are null, by JSON pointer */
+function missingFacts({ environment, setUp }) {
+  const isPlain = (setUp?.sender ?? null) === null;
   /** @type {Record<string, string>} */
   const reasons = {};
   const notAsked = 'plain calls do not need it';
@@ -138,40 +94,32 @@ function missingFacts({ environment, ready }) {
     blockGasLimit: 'the chain states no gas limit of its blocks',
   };
   for (const [name, value] of Object.entries(environment))
-    if (value === null)
-      reasons[`/environment/${name}`] = (ready.sender === null ? undefined : notAnswered[name]) ?? notAsked;
+    if (value === null) reasons[`/environment/${name}`] = (isPlain ? undefined : notAnswered[name]) ?? notAsked;
   if (environment.clientVersion === null)
     reasons['/environment/clientVersion'] = 'the node does not answer web3_clientVersion';
-  if (ready.sender !== null) return reasons;
+  if (!isPlain) return reasons;
   return { ...reasons, '/generator/inclusionResolutionMs': notAsked, '/generator/headSource': notAsked };
 }
 
-/**
- * The environment of a run, for the run file.
- * @param {Config} config
- * @param {Pick<RunContext, 'version'>} context
- * @param {Pick<OpenedParts, 'endpoints' | 'isEmbedded'>} opened
- * @param {Described} ready
- * @param {Array<{display: string, clientVersion: string | null}>} [endpoints] several endpoints only
- * @param {Record<string, unknown>} [facts] of the workload
- * @returns {RunEnvironment}
- */
-export function describeEnvironment(config, { version }, opened, ready, endpoints = [], facts = {}) {
-  const { rpc, sending } = opened.endpoints;
-  const { chain, sender, inclusion } = ready;
+/** The environment of a run, for its run file; before its set-up nothing is known of the chain. @param {Run} run @returns {RunEnvironment} */
+export function describeEnvironment({ config, context, isEmbedded, network, plan, setUp }) {
+  const { rpc, sending } = network?.endpoints ?? NO_NETWORK;
+  const { sender = null, inclusion = null, identified = [] } = setUp ?? {};
+  /** @type {Partial<NonNullable<typeof setUp>['chain']>} */
+  const chain = setUp?.chain ?? {};
   return {
     commandLine: config.outputs.commandLine,
     ...(config.outputs.findCommand && { findCommand: config.outputs.findCommand }),
-    stress: version,
+    stress: context.version,
     node: process.version,
     platform: `${process.platform} ${process.arch} ${release()}`,
     cpu: cpus()[0]?.model.trim() ?? 'unknown',
     cores: availableParallelism(),
     memoryBytes: totalmem(),
-    endpoint: endpoints[0]?.display ?? rpc.display,
+    endpoint: identified[0]?.display ?? rpc.display,
     ...(sending ? { sendEndpoint: sending.display } : {}),
-    endpoints,
-    embeddedChain: opened.isEmbedded,
+    endpoints: identified,
+    embeddedChain: isEmbedded,
     clientVersion: chain.clientVersion ?? null,
     roundTripMs: chain.roundTripMs ?? null,
     chainId: chain.chainId ?? null,
@@ -185,49 +133,35 @@ export function describeEnvironment(config, { version }, opened, ready, endpoint
       keepAlive: !config.network.noKeepAlive,
     },
     inclusion: /** @type {RunEnvironment['inclusion']} */ (inclusion),
-    workload: facts,
+    workload: { ...plan?.workload.facts?.(), ...(plan?.callLoad && { calls: plan.callLoad.facts() }) },
   };
 }
 
 /** @type {StartFacts} */
 const NO_COMMON_START = Object.freeze({ by: null, at: null, waitedMs: null, lateMs: null });
 
-/** @param {Config} config @param {StartFacts} [start] @returns {InstanceFacts | null} null: a single instance without a common start */
-function describeInstance(config, start = NO_COMMON_START) {
+/** @param {Run} run @returns {InstanceFacts | null} null: a single instance without a common start */
+function describeInstance({ config, common }) {
+  const start = common?.facts() ?? NO_COMMON_START;
   const { runId, index, instances, attempt, scheduler } = config.instance;
   const { threads, offset } = { ...config.load, ...config.wallets };
   if (runId === null && index === null && start.by === null) return null;
   return { runId, index, instances, attempt, scheduler, offset, threads, host: hostname(), start };
 }
 
-/** Of the embedded chain before it has begun. */
-const NO_NETWORK = Object.freeze({
-  rpc: { display: 'the embedded chain' },
-  sending: null,
-  health: { facts: () => [], outages: () => [] },
-  stats: () => NO_TRAFFIC,
-});
-
-/**
- * A run that ended before its load has an empty load, and nothing is known of the chain.
- * @param {StressError} error
- * @param {Config} config
- * @param {RunContext} context
- * @param {Omit<OpenedParts, 'endpoints'> & {endpoints: OpenedParts['endpoints'] | null, costs: SetUpCosts}} opened endpoints: null without a chain
- * @returns {RunFile}
- */
-export function describeFailedSetUp(error, config, context, opened) {
-  const parts = { ...opened, endpoints: opened.endpoints ?? NO_NETWORK };
+/** A run that ended before its load has an empty load, and nothing is known of the chain. @param {Run} run @param {StressError} error @returns {RunFile} */
+export function describeFailedSetUp(run, error) {
   const why = `the run ended before its load began: ${error.message}`;
-  const ready = { chain: {}, sender: null, costs: opened.costs, inclusion: null };
-  const environment = describeEnvironment(config, context, parts, ready);
-  const prepared = { ready, environment, valueWei: 0n, schedule: null };
-  const loaded = Load.none({ clock: context.clock, timeOfDayMs: opened.times.timeOfDayMs });
-  return describeRun(config, context, parts, prepared, {
-    ...{ loaded, audited: { report: null, reason: why }, decrease: { wei: 0n } },
-    observed: { members: {}, unmeasured: {} },
-    ...{ warnings: [error.message], untilUs: loaded.untilUs, end: 'set_up_failed', samplesDropped: 0 },
-    setUpFailure: { verdict: verdictOf(error), exitCode: error.exitCode, why },
+  const before = { ...run, plan: undefined, setUp: undefined };
+  const loaded = Load.none({ clock: run.context.clock, timeOfDayMs: run.times.timeOfDayMs });
+  return describeRun({
+    ...before,
+    ...{ loaded, environment: describeEnvironment(before), warnings: [error.message] },
+    audited: { report: null, reason: why, decrease: { wei: 0n } },
+    ended: {
+      ...{ end: 'set_up_failed', untilUs: loaded.untilUs, samplesDropped: 0 },
+      failure: { verdict: verdictOf(error), exitCode: error.exitCode, why },
+    },
   });
 }
 

@@ -15,6 +15,7 @@ import { Throughput } from '../stats/throughput.js';
  * @import { Output, Totals } from '../contracts/output.d.ts'
  * @import { Counts, GeneratorFacts, IntervalRow, Phase, Readings, RunFile } from '../contracts/run-file.d.ts'
  * @import { RunObservers } from '../observers/index.js'
+ * @import { LoadFigures } from '../stats/run-file.js'
  * @import { Ledger } from './ledger.js'
  * @import { Checkpoints, Watch } from './reports.js'
  */
@@ -31,17 +32,14 @@ import { Throughput } from '../stats/throughput.js';
  * @property {readonly string[]} [names] of the endpoints
  * @property {RunObservers} [observers]
  * @property {Checkpoints} checkpoints started here, stopped by the caller
- * @property {(soFar: LoadSoFar) => RunFile} describeSoFar
+ * @property {(loaded: LoadFigures) => RunFile} describeSoFar
  * @property {(atUs: number) => number} timeOfDayMs time of day of an instant of the clock
  * @property {Throughput} [throughput] of the run; the caller gives it the blocks
  * @property {boolean} [isPlain] plain calls
  * @property {RunContext['onProgress']} [onProgress] of the drain
  * @property {() => Promise<number>} begin waits for the common start; resolves with the start of the load
  *
- * @typedef {Omit<Snapshot, 'interval' | 'violation' | 'spread' | 'rest'> & {rest: NonNullable<Snapshot['rest']>}} Known
- *
- * @typedef {Awaited<ReturnType<Load['run']>>} Loaded
- * @typedef {Omit<Loaded, 'ledger'>} LoadSoFar
+ * @typedef {Pick<Snapshot, 'atUs' | 'counts' | 'window' | 'generator' | 'traffic'> & {rest: NonNullable<Snapshot['rest']>}} Figures a snapshot with figures
  */
 
 /** Time without a block from which on a warning is given. */
@@ -80,7 +78,7 @@ export class Load {
   #unsettled = [];
   /** The sum of the intervals that have ended. @type {Stats | null} */
   #past = null;
-  /** The latest one with figures. @type {Known} */
+  /** The latest snapshot with figures. @type {Figures} */
   #latest;
   #counts = zeroCounts();
   #standstill = new Standstill();
@@ -97,11 +95,12 @@ export class Load {
     this.#latest = nothingKnown(options.clock.nowUs());
   }
 
-  /** Of a load that does not begin. @param {Pick<LoadOptions, 'clock' | 'timeOfDayMs'>} options @returns {LoadSoFar} */
+  /** The figures of a load that does not begin. @param {Pick<LoadOptions, 'clock' | 'timeOfDayMs'>} options @returns {LoadFigures} */
   static none(options) {
     return new Load(/** @type {LoadOptions} */ (options)).#soFar();
   }
 
+  /** @returns {Promise<{loaded: LoadFigures, ledger: Ledger}>} */
   async run() {
     const { times, clock, outputs, stop, engine, watch, warmUp = null, checkpoints, describeSoFar } = this.#options;
     await engine.prepare(stop.drain);
@@ -144,7 +143,7 @@ export class Load {
         stop.request('internal', EXIT.internal, error);
         return this.#soFar();
       });
-    return { ...loaded, ledger };
+    return { loaded, ledger };
   }
 
   /** @param {LoadPlan} plan */
@@ -253,9 +252,10 @@ export class Load {
     return durationMs === null ? Infinity : startUs + durationMs * 1000;
   }
 
-  /** The figures of the run so far. */
+  /** The figures of the run so far. @returns {LoadFigures} */
   #soFar() {
     const { atUs, rest, window, generator, traffic } = this.#latest;
+    const { failureWords, reorgs, ...engineStats } = generator;
     const stats = new Stats((this.#past ?? rest).startUs);
     if (this.#past !== null) stats.add(this.#past);
     stats.add(rest);
@@ -265,7 +265,7 @@ export class Load {
       stats,
       window,
       throughput: { series: series.toJSON(), inWindow: { ...inWindow }, endUs, periodUs },
-      engineStats: generator,
+      ...{ failureWords, reorgs, engineStats },
       traffic,
       untilUs: atUs,
       intervals: this.#log.rows,
@@ -423,7 +423,7 @@ export class Load {
   }
 }
 
-/** @param {number} atUs @returns {Known} */
+/** @param {number} atUs @returns {Figures} */
 function nothingKnown(atUs) {
   const generator = { ...noneUsed(), failureWords: {}, reorgs: noReorgs() };
   const window = { startUs: atUs, endUs: atUs };

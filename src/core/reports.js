@@ -125,6 +125,7 @@ export class Checkpoints {
  * @property {Clock} clock
  * @property {Pick<MachineProbes, 'self' | 'sockets' | 'stops'>} probes
  * @property {(words: string) => void} warn called a few times per kind
+ * @property {string[]} [warnings] of the run: takes those given
  */
 
 /** Time limit of a probe; the row of the interval waits for it. */
@@ -146,16 +147,16 @@ export class Watch {
   #missing = {};
   #clock;
   #warn;
-  /** @type {string[]} */
-  warnings = [];
+  warnings;
   /** By kind; line: index of the last one in `warnings`. @type {Map<string, {count: number, line: number}>} */
   #kinds = new Map();
 
   /** @param {WatchOptions} options */
-  constructor({ node, rpc, clock, probes: machine, warn }) {
+  constructor({ node, rpc, clock, probes: machine, warn, warnings = [] }) {
     const { pid, metrics, series, insecure } = node;
     this.#clock = clock;
     this.#warn = warn;
+    this.warnings = warnings;
     this.#self = machine.self();
     this.#stops = machine.stops?.(clock);
     this.#others = { sockets: machine.sockets() };

@@ -2,77 +2,90 @@ import { randomUUID } from 'node:crypto';
 import { BLOCK_SECONDS, startDevChain } from '../chain/devchain.js';
 import { describeForeign } from '../chain/funding.js';
 import { isBusy } from '../chain/refusals.js';
-import { waitForEndpoints } from '../chain/wait-for.js';
 import { EXIT, InternalError, ProtocolError, RpcError, StressError, UnavailableError, worstExit } from '../errors.js';
 import { auditWarning } from '../stats/audit-result.js';
 import { cutShort, shortWindow } from '../stats/growth.js';
-import { STILL_RUNNING } from '../stats/run-file.js';
-import { IntervalLog } from '../stats/stats.js';
-import { Throughput } from '../stats/throughput.js';
 import { counted, indexRanges, numbered, partOf } from '../text.js';
-import { RunObservers, checkObservers } from '../observers/index.js';
-import { createWorkload } from '../workloads/index.js';
 import { audit } from './audit.js';
-import {
-  abandonable,
-  checkDescriptors,
-  interruptible,
-  openNetwork,
-  readKeys,
-  throwIfStopped,
-  warnOfEndpoints,
-} from './connect.js';
+import { checkDescriptors, openNetwork, readKeys, throwIfStopped, warnOfEndpoints } from './connect.js';
 import { controlOf } from './control.js';
 import { NOT_PAID, SetUpCosts, balanceOf, decreaseBetween } from './costs.js';
 import { describeEnvironment, describeFailedSetUp, describeRun } from './describe.js';
-import { Load, WarmUp } from './load.js';
-import { mixEngines, openCalls, splitLoad } from './mixed-engine.js';
+import { engineOf, listenersOf, planOf } from './engines.js';
+import { Load } from './load.js';
 import { Account } from './nonces.js';
-import { HIGHEST_RATE, rateOf, scheduleOf } from './pacer.js';
-import { newSeed } from './platform.js';
 import { Checkpoints, Watch } from './reports.js';
-import { assertSameChain, confirmSetUp, setUp, setUpCalls, startBlockOf } from './setup.js';
+import { assertSameChain, confirmSetUp, setUp, startBlockOf } from './setup.js';
 import { SideThreads } from './side-thread.js';
 import { Silence } from './silence.js';
-import { createEngine } from './workers.js';
 
 /**
- * @import { DevChain, Rpc, SeenBlock } from '../contracts/chain.d.ts'
+ * @import { DevChain } from '../contracts/chain.d.ts'
  * @import { Clock, Log, Stop } from '../contracts/common.d.ts'
  * @import { Config, RunContext } from '../contracts/config.d.ts'
- * @import { CommonStart, MeasuredRate, TransactionWorkload, WalletPayments, Workload } from '../contracts/load.d.ts'
+ * @import { CommonStart, Engine, TransactionWorkload, WalletPayments } from '../contracts/load.d.ts'
  * @import { Closed, Output } from '../contracts/output.d.ts'
- * @import { AuditReport, RunFile } from '../contracts/run-file.d.ts'
+ * @import { AuditReport, RunEnvironment, RunFile, Verdict } from '../contracts/run-file.d.ts'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { GivenKeys } from './connect.js'
  * @import { Balance } from './costs.js'
+ * @import { Listeners, Plan } from './engines.js'
  * @import { Ledger } from './ledger.js'
- * @import { Loaded, LoadSoFar } from './load.js'
- * @import { EngineParts } from './workers.js'
- * @import { ChainTools } from './engine.js'
- * @import { KnownChain, Ready, StartBlock } from './setup.js'
+ * @import { SetUp } from './setup.js'
+ * @import { LoadFigures } from '../stats/run-file.js'
  */
 
 /**
- * One run. It goes through three phases: everything is opened, the load is prepared (wallets, contracts, engine), then
- * the load runs and is audited. Each phase has one object with what it made.
+ * One run, from its options to its run file. It grows by phases: each is appended when it is over, and none is rewritten. The
+ * run file is made of those that are there (describe.js).
  *
- * @typedef {object} Opened
- * @property {Times} times
- * @property {GivenKeys} given
+ * @template {keyof Phases} [Over=never] the phases that are over
+ * @typedef {RunBase & Pick<Phases, Over> & Partial<Phases>} Run
+ */
+
+/**
+ * @typedef {object} RunBase what a run has from its beginning on
+ * @property {Config} config
+ * @property {RunContext} context
+ * @property {ReturnType<typeof timesOf>} times
+ * @property {GivenKeys} keys
  * @property {(line: string) => void} notice
  * @property {CommonStart | null} common
+ * @property {boolean} isEmbedded
+ * @property {SetUpCosts} costs
+ * @property {Silence} silence
+ * @property {string[]} warnings given so far
+ *
+ * @typedef {object} Phases
+ * @property {DevChain | null} devChain null: the user has given endpoints
+ * @property {Network} network open; nothing has been asked
+ * @property {Plan} plan
+ * @property {SetUp} setUp
+ * @property {Listeners} listeners
+ * @property {RunEnvironment} environment
+ * @property {Engine<Ledger>} engine ready to start
+ * @property {LoadFigures} loaded the figures of the load
+ * @property {Ledger} ledger
+ * @property {Audited} audited
+ * @property {{members: Partial<RunFile>, unmeasured: Record<string, string>}} observed what the observers add to the run file
+ * @property {Ended} ended
+ *
+ * @typedef {object} Network
  * @property {URL[]} urls
  * @property {Endpoints} endpoints
- * @property {boolean} isEmbedded
  * @property {number | null} nodePid
  * @property {SideThreads} threads
- * @property {Silence} silence
- * @property {SetUpCosts} costs
  *
- * @typedef {Awaited<ReturnType<typeof prepare>>} Prepared
+ * @typedef {object} Audited
+ * @property {AuditReport | null} report
+ * @property {string} reason why there is no report
+ * @property {Balance} decrease of the balance during the load
  *
- * @typedef {ReturnType<typeof startOf>} Times
+ * @typedef {object} Ended
+ * @property {RunFile['end']} end
+ * @property {number} untilUs
+ * @property {number} samplesDropped
+ * @property {{verdict: Verdict | null, exitCode: number, why: string}} [failure] the load never began; why: of every figure that is null
  */
 
 /** Exit codes for which the outputs are written although the run ended before its load. @type {readonly number[]} */
@@ -82,80 +95,34 @@ const NOTHING_TO_AUDIT = 'plain calls leave nothing on the chain to audit';
 
 /** @param {Config} config @param {RunContext} context @returns {Promise<number>} the exit code */
 export async function run(config, context) {
-  const { clock, random, transports, stop, outputs } = context;
-  const { load, chain, network } = config;
-  const given = readKeys(config.wallets, load.threads);
-  const times = startOf(clock);
-  const isEmbedded = chain.rpc.length === 0;
-  const notice = (/** @type {string} */ line) => outputs.forEach((output) => output.notice?.(line));
-  const starts = { ...config.instance, threads: load.threads };
-  const common = context.beforeLoad?.({ id: times.id, config: starts, clock, stop, notice }) ?? null;
-  const endpointsInUse = Math.max(1, chain.rpc.length) + (chain.sendRpc === null ? 0 : 1);
-  checkDescriptors(network.connections * endpointsInUse, load.workers);
-  /** @type {DevChain | null} */
-  let devChain = null;
-  /** @type {Endpoints | null} */
-  let endpoints = null;
-  /** @type {SideThreads | null} */
-  let threads = null;
-  let areOpen = false;
-  const costs = new SetUpCosts(config.wallets.maxSpendWei);
-  const silence = new Silence(clock, { ...load, ...network });
+  const begun = begin(config, context);
   try {
-    for (const output of outputs) await output.open?.();
-    areOpen = true;
-    await common?.open();
-    if (isEmbedded) devChain = await startDevChain(clock);
-    const urls = devChain === null ? [...chain.rpc] : [devChain.url];
-    const signals = { setup: stop.drain, audit: AbortSignal.any([stop.now, silence.signal]) };
-    const retryOptions = { clock, random, signals, mostMs: { audit: silence.mostMs }, onAnswer: silence.onAnswer };
-    const opened = openNetwork(transports, network, { urls, sendUrl: chain.sendRpc, clock, home: 0, retryOptions });
-    endpoints = opened;
-    stop.now.addEventListener('abort', () => {
-      opened.monitor.stop();
-      void opened.close();
-    });
-    devChain?.ended.then((words) => chainEnded(stop, words)).catch(() => {});
-    threads = new SideThreads({ ...context, network, urls });
-    const nodePid = chain.nodePid ?? devChain?.chainPid() ?? null;
-    const asked = { times, given, notice, common, isEmbedded, costs };
-    const own = { ...asked, urls, endpoints: opened, nodePid, threads, silence };
-    const prepared = await prepare(config, context, own);
-    // Worker threads would keep the process alive.
-    const done = await loadAndAudit(config, context, own, prepared).finally(() => prepared.engine.close());
-    const closed = await closeAll(
-      outputs.filter(({ finish: isGiven }) => isGiven === undefined),
-      stop,
-    );
-    for (const { error } of closed) if (error) stop.request('output_failed', error.exitCode, error);
-    const samplesDropped = closed.reduce((sum, one) => sum + (one.samplesDropped ?? 0), 0);
-    const end = /** @type {RunFile['end']} */ (stop.reason ?? 'internal');
-    const ended = { ...done, untilUs: clock.nowUs(), end, samplesDropped };
-    const runFile = describeRun(config, context, own, prepared, ended);
-    return await finish(runFile, context, done);
-  } catch (error) {
-    // CI servers read the files of such a run as well, and a study what it has paid.
-    const isReported = (/** @type {StressError} */ { exitCode }) =>
-      REPORTED_EXIT_CODES.includes(exitCode) || costs.spentWei + costs.openWei > 0n;
-    if (areOpen && !times.hasBegun() && error instanceof StressError && isReported(error)) {
-      const opened = { times, common, isEmbedded, endpoints, costs };
-      const unwritten = await toOutputs(outputs, describeFailedSetUp(error, config, context, opened));
-      for (const { message } of unwritten) context.log.error(message);
-    }
-    throw error;
+    for (const output of context.outputs) await output.open?.();
+    return await runToEnd(begun).catch((error) => fail(begun, error));
   } finally {
-    silence.end();
-    endpoints?.monitor.stop();
-    await threads?.close();
-    await endpoints?.close();
-    await closeAll(outputs, stop);
-    // Last, because its end ends the run at once.
-    await devChain?.stop();
+    await close(begun);
   }
 }
 
+/** @param {Config} config @param {RunContext} context @returns {Run} */
+function begin(config, context) {
+  const { clock, stop, outputs } = context;
+  const { load, wallets, chain, network, instance } = config;
+  const keys = readKeys(wallets, load.threads);
+  const times = timesOf(clock);
+  const notice = (/** @type {string} */ line) => outputs.forEach((output) => output.notice?.(line));
+  const starts = { ...instance, threads: load.threads };
+  const common = context.beforeLoad?.({ id: times.id, config: starts, clock, stop, notice }) ?? null;
+  const endpointsInUse = Math.max(1, chain.rpc.length) + (chain.sendRpc === null ? 0 : 1);
+  checkDescriptors(network.connections * endpointsInUse, load.workers);
+  const costs = new SetUpCosts(wallets.maxSpendWei);
+  const silence = new Silence(clock, { ...load, ...network });
+  const isEmbedded = chain.rpc.length === 0;
+  return { config, context, times, keys, notice, common, isEmbedded, costs, silence, warnings: [] };
+}
+
 /** @param {Clock} clock */
-function startOf(clock) {
+function timesOf(clock) {
   const startedUs = clock.nowUs();
   let aheadMs = clock.wallMs() - startedUs / 1000;
   let hasBegun = false;
@@ -176,282 +143,140 @@ function startOf(clock) {
   };
 }
 
-/**
- * From the identity of the chain to an engine that is ready.
- * @param {Config} config
- * @param {RunContext} context
- * @param {Opened} opened
- */
-async function prepare(config, context, opened) {
-  const { clock, random, outputs, stop, create } = context;
-  const { urls, endpoints } = opened;
-  const { rpc, connect, identity, monitor } = endpoints;
-  const { network } = config;
-  const { confirmations } = network;
-  const { own, calls } = splitLoad(config);
-  const { workload: settings } = own;
-  /** @type {SideThreads['open']} */
-  const openThread = (...given) => opened.threads.open(...given);
-  const workload = await abandonable(stop, () =>
-    createWorkload(settings.workload, {
-      ...{ rpc, settings, threads: own.load.threads, clock, random, connect, create, openThread },
-    }),
-  );
-  const callLoad = calls && (await openCalls(calls, { rpc, clock, random, connect }));
-  const ratePerSecond = rateOf(own.load, workload);
-  const seed = newSeed(random);
-  const schedule = scheduleOf(calls === null ? { ...own.load, ratePerSecond } : config.load, seed);
-  /** @type {Awaited<ReturnType<NonNullable<typeof identity>['identify']>>} */
-  let identified = [];
-  const ready = await interruptible(stop, endpoints, async () => {
-    const wait = { clock, signal: stop.drain, notice: opened.notice };
-    if (!opened.isEmbedded) await waitForEndpoints(config.chain, { urls, endpoints, ...wait });
-    if (identity !== null) {
-      identified = await identity.identify(urls, config.chain, stop.drain);
-      monitor.begin();
-    }
-    return setUpChecked({ whole: config, own }, context, opened, { workload, callLoad });
-  });
-  const { wallets, sender } = ready;
-  const setUpBlock = await confirmSetUp(ready, confirmations);
-  // The rest of the set-up would be out of date if done minutes before the load.
-  await opened.common?.wait({ chainId: ready.chain.chainId, genesisHash: ready.chain.genesisHash ?? null });
-  const accounts = wallets.map((wallet, position) => new Account(position, wallet));
-  const start = await startBlockOf(ready, confirmations, setUpBlock);
-  if (opened.isEmbedded) start.periodUs ??= 1e6 * BLOCK_SECONDS;
-  const before = sender === null ? NOT_PAID : await balanceOf(rpc, wallets, start.startBlock, 'setup');
-  await monitor.waitUntilSynced(stop.drain);
-  await identity?.compare(sender === null ? Infinity : start.startBlock, stop.drain);
+/** @template {Run} R @template {Partial<Phases>} P @param {R} run @param {P} phases @returns {R & P} the same run */
+function append(run, phases) {
+  return Object.assign(run, phases);
+}
 
+/** @param {Run} begun @returns {Promise<number>} the exit code */
+async function runToEnd(begun) {
+  await begun.common?.open();
+  const devChain = begun.isEmbedded ? await startDevChain(begun.context.clock) : null;
+  const placed = append(begun, { devChain });
+  const run = await prepare(append(placed, { network: networkOf(placed) }));
+  // Worker threads would keep the process alive.
+  const audited = await loadAndAudit(run).finally(() => run.engine.close());
+  return finish(append(audited, { ended: await endOf(audited) }));
+}
+
+/** Opens the connections. @param {Run<'devChain'>} run @returns {Network} */
+function networkOf({ config, context, devChain, silence }) {
+  const { clock, random, transports, stop } = context;
+  const { chain, network } = config;
+  const urls = devChain === null ? [...chain.rpc] : [devChain.url];
+  const signals = { setup: stop.drain, audit: AbortSignal.any([stop.now, silence.signal]) };
+  const retryOptions = { clock, random, signals, mostMs: { audit: silence.mostMs }, onAnswer: silence.onAnswer };
+  const endpoints = openNetwork(transports, network, { urls, sendUrl: chain.sendRpc, clock, home: 0, retryOptions });
+  stop.now.addEventListener('abort', () => {
+    endpoints.monitor.stop();
+    void endpoints.close();
+  });
+  devChain?.ended.then((words) => chainEnded(stop, words)).catch(() => {});
+  const nodePid = chain.nodePid ?? devChain?.chainPid() ?? null;
+  return { urls, endpoints, nodePid, threads: new SideThreads({ ...context, network, urls }) };
+}
+
+/** From the identity of the chain to an engine that is ready. @param {Run<'devChain' | 'network'>} opened */
+async function prepare(opened) {
+  const planned = append(opened, { plan: await planOf(opened) });
+  const ready = append(planned, { setUp: await setUpToStart(planned) });
   // Workers open their own connections.
-  if (own.load.workers > 1) await endpoints.closeIdle();
-  const gasPerOperation = workload.kind === 'transaction' ? workload.gas.likely.perOperation : null;
-  const listening = { rpc, ready, ratePerSecond, gasPerOperation, isOpenLoop: schedule !== null, openThread, before };
-  const { onBlock, ...listeners } = await listenersOf(config, context, listening);
-  const { observers } = listeners;
+  if (ready.plan.own.load.workers > 1) await ready.network.endpoints.closeIdle();
+  const heard = append(ready, { listeners: await listenersOf(ready) });
   // From now on only the thread that refills has the key.
-  opened.given.funder = ready.refill = null;
-  const names = numbered(identified.map(({ display }) => display));
-  const facts = { ...workload.facts?.(), ...(callLoad !== null && { calls: callLoad.facts() }) };
-  const environment = describeEnvironment(config, context, opened, ready, identified, facts);
-  const heard = { onBlock, observers: observers.plans, onMessage: observers.message };
-  const parts = { endpoints, urls, sendUrl: config.chain.sendRpc, platform: context, stop, outputs, ...heard };
-  const engine = await createEngines(parts, {
-    transactions: {
-      config: own,
-      schedule: scheduleOf({ ...own.load, ratePerSecond }, seed),
-      accounts,
-      workload,
-      chain: chainToolsOf(ready, start, {
-        ...{ confirmations, refillBelowWei: config.wallets.refillBelowWei },
-        firstWallet: config.wallets.offset,
-      }),
-    },
-    calls: calls && {
-      config: calls,
-      // With the same seed both sides would have their bursts together.
-      schedule: scheduleOf(calls.load, seed + 1),
-      .../** @type {NonNullable<typeof callLoad>} */ (callLoad).parts,
-      chain: null,
-    },
-  });
-  const valueWei = workload.kind === 'transaction' ? workload.valueWei : 0n;
-  const made = { environment, valueWei, workload, schedule, accounts, start, before, engine, names };
-  return { ready, ...listeners, ...made };
+  heard.keys.funder = heard.setUp.refill = null;
+  const run = append(heard, { environment: describeEnvironment(heard) });
+  return append(run, { engine: await engineOf(run) });
 }
 
-/**
- * The set-up, with all checks before the first thing that is sent.
- * @param {{whole: Config, own: Config}} configs own: of the transactions
- * @param {RunContext} context
- * @param {Opened} opened
- * @param {{workload: Workload, callLoad: Awaited<ReturnType<typeof openCalls>> | null}} loads
- */
-async function setUpChecked({ whole, own }, context, opened, { workload, callLoad }) {
-  const { clock, stop } = context;
-  /** @param {KnownChain} known */
-  const check = async (known) => {
-    await checkObservers(whole, { clock, rpc: opened.endpoints.rpc, signal: stop.drain, ...known });
-    await callLoad?.check(known);
-  };
-  const checked = { ...context, check };
-  const ready =
-    workload.kind === 'call'
-      ? await setUpCalls(own, checked, opened, workload)
-      : await setUp(own, checked, opened, workload);
-  await callLoad?.prepare(ready.chain, opened.notice);
-  return ready;
+/** The set-up until the load can start: also its block, and the balances. @param {Run<'network' | 'plan'>} run @returns {Promise<SetUp>} */
+async function setUpToStart(run) {
+  const { config, context, common, isEmbedded } = run;
+  const { drain } = context.stop;
+  const { confirmations } = config.network;
+  const { rpc, identity, monitor } = run.network.endpoints;
+  const made = await setUp(run);
+  const { chain, wallets, sender } = made;
+  const setUpBlock = await confirmSetUp(made, confirmations);
+  // The rest of the set-up would be out of date if done minutes before the load.
+  await common?.wait({ chainId: chain.chainId, genesisHash: chain.genesisHash ?? null });
+  const accounts = wallets.map((wallet, position) => new Account(position, wallet));
+  const start = await startBlockOf(made, confirmations, setUpBlock);
+  if (isEmbedded) start.periodUs ??= 1e6 * BLOCK_SECONDS;
+  const before = sender === null ? NOT_PAID : await balanceOf(rpc, wallets, start.startBlock, 'setup');
+  await monitor.waitUntilSynced(drain);
+  await identity?.compare(sender === null ? Infinity : start.startBlock, drain);
+  return { ...made, accounts, start, before };
 }
 
-/**
- * What listens to the load in this thread.
- * @param {Config} config
- * @param {Pick<RunContext, 'clock' | 'stop'>} context
- * @param {{rpc: Rpc, ready: Ready, ratePerSecond: number | null, gasPerOperation: bigint | null, isOpenLoop: boolean, openThread: SideThreads['open'], before: Balance}} load
- */
-async function listenersOf(config, { clock, stop }, { ready, isOpenLoop, ...load }) {
-  const observers = await RunObservers.open(config, {
-    ...load,
-    ...{ clock, stop, refill: ready.refill },
-    wallets: ready.wallets,
-    inclusion: ready.inclusion?.name ?? null,
-    highestPerSecond: HIGHEST_RATE,
-    firstOperations: config.load.threads * config.load.inFlight,
-    isMix: config.workload.mix.length > 1,
-    unlessStopped: (action) => abandonable(stop, action),
-  });
-  const { rate } = observers;
-  const warmUp = warmUpOf(config, { clock, isOpenLoop, hasBlocks: ready.inclusion !== null, rate });
-  const throughput = new Throughput(new IntervalLog());
-  const onBlock = (/** @type {SeenBlock} */ block) => {
-    warmUp?.onBlock(block);
-    throughput.addBlock(block);
-    observers.block(block);
-  };
-  return { observers, warmUp, throughput, onBlock };
-}
-
-/** Of a thread whose event loop has a probe already. */
-const NO_LOOP = Object.freeze({ sample: () => null });
-
-/**
- * @typedef {'config' | 'schedule' | 'accounts' | 'workload' | 'chain'} OfEngine
- *
- * @param {Omit<EngineParts, OfEngine>} parts
- * @param {{transactions: Pick<EngineParts, OfEngine>, calls: Pick<EngineParts, OfEngine> | null}} loads transactions: or plain calls alone
- */
-async function createEngines(parts, { transactions, calls }) {
-  const engine = await createEngine({ ...parts, ...transactions });
-  if (calls === null) return engine;
-  // In one thread both use the same connections and the same event loop, which count once.
-  const endpoints = { ...parts.endpoints, stats: () => /** @type {any} */ ({}) };
-  const platform = { ...parts.platform, probes: { ...parts.platform.probes, loop: () => NO_LOOP } };
-  const own = { ...parts, ...calls, endpoints, platform, onBlock: undefined, observers: {} };
-  return mixEngines([engine, await createEngine(own)]);
-}
-
-/**
- * @param {Config} config
- * @param {{clock: Clock, isOpenLoop: boolean, hasBlocks: boolean, rate: MeasuredRate | null}} known
- * @returns {WarmUp | null} null: none, or one of a given length
- */
-function warmUpOf({ load: { warmupMs, threads, inFlight }, network }, known) {
-  const operations = threads * inFlight;
-  return warmupMs === 'auto' ? new WarmUp({ ...known, operations, mostMs: network.txTimeoutMs }) : null;
-}
-
-/**
- * @param {Ready} ready
- * @param {StartBlock} start
- * @param {Pick<ChainTools, 'confirmations' | 'refillBelowWei' | 'firstWallet'>} asked
- * @returns {ChainTools | null}
- */
-function chainToolsOf({ sender, inclusion, costs }, start, asked) {
-  if (sender === null || inclusion === null) return null;
-  const { chainId, fees, signer } = sender;
-  return { chainId, fees, signer, inclusion: inclusion.name, ...start, ...asked, capWei: costs.leftWei };
-}
-
-/** @param {Config} config @param {RunContext} context @param {Opened} opened @param {Prepared} prepared */
-async function loadAndAudit(config, context, opened, prepared) {
-  const { clock, probes, stop, log, onProgress } = context;
-  const { ready, workload, observers, names } = prepared;
-  const { rpc, identity, monitor, health } = opened.endpoints;
-  const { nodeMetrics: metrics, nodeSeries: series } = config.chain;
-  const { insecure, txTimeoutMs } = config.network;
-  const warn = (/** @type {string} */ words) => log.warn(words);
-  const node = { pid: opened.nodePid, metrics, series, insecure };
-  const watch = new Watch({ node, clock, probes, rpc: ready.sender === null ? null : rpc, warn });
-  const { warnings } = watch;
-  warnOfEndpoints(health, watch, names.length > 0 ? names : [rpc.display]);
-  // Plain calls show themselves whether the endpoint answers.
-  if (identity === null && workload.kind === 'transaction') monitor.begin();
-  if (identity !== null && prepared.start.startHash !== null && prepared.start.startBlock === 0)
-    watch.warnOf('unconfirmed', 'the endpoints have only block 0: whether they serve one chain is unknown');
-  const { silence } = opened;
-  stop.drain.addEventListener('abort', () => void silence.begin(rpc));
+/** @param {Run<'network' | 'plan' | 'setUp' | 'listeners' | 'environment' | 'engine'>} run */
+async function loadAndAudit(run) {
+  const { context, network, setUp, listeners } = run;
+  const warn = (/** @type {string} */ words) => context.log.warn(words);
+  const watch = watchOf(run, warn);
+  context.stop.drain.addEventListener('abort', () => void run.silence.begin(network.endpoints.rpc));
   const checkpoints = new Checkpoints({ ...context, warn });
-  /** @param {LoadSoFar} loaded */
-  const describeSoFar = (loaded) => {
-    const [why, { untilUs }] = [STILL_RUNNING, loaded];
-    const observed = observers.describe(loaded.stats.facts);
-    const unknown = { audited: { report: null, reason: why }, decrease: { why }, observed };
-    const known = { loaded, untilUs, samplesDropped: null, warnings };
-    return describeRun(config, context, opened, prepared, { ...unknown, ...known, end: 'running' });
-  };
   try {
-    const loaded = await new Load({
-      ...context,
-      ...prepared,
-      times: { ...config.load, txTimeoutMs },
-      watch,
-      checkpoints,
-      describeSoFar,
-      timeOfDayMs: opened.times.timeOfDayMs,
-      isPlain: workload.kind === 'call',
+    const load = new Load({
+      ...{ ...context, ...listeners, watch, checkpoints, engine: run.engine },
+      times: { ...run.config.load, txTimeoutMs: run.config.network.txTimeoutMs },
+      names: namesOf(setUp),
+      describeSoFar: (loaded) => {
+        return describeRun({ ...run, loaded, observed: listeners.observers.describe(loaded.stats.facts) });
+      },
+      timeOfDayMs: run.times.timeOfDayMs,
+      isPlain: run.plan.workload.kind === 'call',
       begin: async () => {
-        const loadStartUs = await waitForStart(opened, clock, { watch, stop });
-        observers.begin(toolsOf(watch, prepared, silence));
+        const loadStartUs = await waitForStart(run, watch);
+        listeners.observers.begin(toolsOf(run, watch));
         return loadStartUs;
       },
-    }).run();
-    await observers.drained(loaded.stats.facts);
-    loaded.ledger.onStatus = observers.status;
-    const paid = paymentsIn(config, observers);
-    let audited = { report: /** @type {AuditReport | null} */ (null), reason: NOTHING_TO_AUDIT };
-    if (workload.kind === 'transaction') {
-      onProgress('auditing wallets', 0, prepared.accounts.length);
-      audited = await auditOf(config, context, opened, prepared, { ledger: loaded.ledger, paid });
-    }
-    const { stats, intervals, engineStats } = loaded;
-    const noAudit = audited.report === null ? audited.reason : null;
-    const load = { gas: stats.gas, intervals, reorgs: engineStats.reorgs };
-    await observers.finish({ rpc, noAudit, isAborted: stop.now.aborted, ...load });
-    const decrease = await decreaseAfter(rpc, prepared, audited, paid);
-    return { loaded, audited, observed: observers.describe(stats.facts), decrease, warnings };
+    });
+    const loaded = append(run, await load.run());
+    await listeners.observers.drained(loaded.loaded.stats.facts);
+    const audited = append(loaded, { audited: await auditedOf(loaded) });
+    return append(audited, { observed: listeners.observers.describe(loaded.loaded.stats.facts) });
   } finally {
-    onProgress('', 1, 1);
+    context.onProgress('', 1, 1);
     watch.close();
-    monitor.stop();
+    network.endpoints.monitor.stop();
     await checkpoints.stop();
   }
 }
 
-/** @typedef {Awaited<ReturnType<typeof loadAndAudit>>} Done */
+/** @param {Pick<SetUp, 'identified'>} setUp @returns {string[]} names of the endpoints; empty: one endpoint */
+function namesOf({ identified }) {
+  return numbered(identified.map(({ display }) => display));
+}
 
-/** What the observers of a run can use. @param {Watch} watch @param {Pick<Prepared, 'engine'>} prepared @param {Silence} silence */
-function toolsOf(watch, { engine }, { signal }) {
+/** What reads the probes and warns during the load. @param {Run<'network' | 'plan' | 'setUp'>} run @param {(words: string) => void} warn */
+function watchOf({ config, context, network, plan, setUp, warnings }, warn) {
+  const { rpc, identity, monitor, health } = network.endpoints;
+  const { nodeMetrics: metrics, nodeSeries: series } = config.chain;
+  const node = { pid: network.nodePid, metrics, series, insecure: config.network.insecure };
+  const { clock, probes } = context;
+  const watch = new Watch({ node, clock, probes, rpc: setUp.sender === null ? null : rpc, warn, warnings });
+  const names = namesOf(setUp);
+  warnOfEndpoints(health, watch, names.length > 0 ? names : [rpc.display]);
+  // Plain calls show themselves whether the endpoint answers.
+  if (identity === null && plan.workload.kind === 'transaction') monitor.begin();
+  if (identity !== null && setUp.start.startHash !== null && setUp.start.startBlock === 0)
+    watch.warnOf('unconfirmed', 'the endpoints have only block 0: whether they serve one chain is unknown');
+  return watch;
+}
+
+/** What the observers of a run can use. @param {Run<'engine'>} run @param {Watch} watch */
+function toolsOf({ engine, silence }, watch) {
   return {
-    noAnswer: signal,
+    noAnswer: silence.signal,
     warnOf: (/** @type {string} */ kind, /** @type {string} */ words) => watch.warnOf(kind, words),
     warnOnce: (/** @type {string} */ kind, /** @type {string} */ words) => watch.warnOnce(kind, words),
     control: controlOf(engine),
   };
 }
 
-/**
- * The decrease of the balance during the load.
- * @param {Rpc} rpc
- * @param {Prepared} prepared
- * @param {{report: AuditReport | null, reason: string}} audited
- * @param {WalletPayments | null} paid
- * @returns {Promise<Balance>}
- */
-async function decreaseAfter(rpc, { ready, before }, { report, reason }, paid) {
-  if ('why' in before) return before;
-  if (report === null) return { why: `there is no audit: ${reason}` };
-  return decreaseBetween(before, await balanceOf(rpc, ready.wallets, report.blockNumber, 'audit'), paid);
-}
-
-/** What the wallets were paid during the load. @param {Config} config @param {RunObservers} observers @returns {WalletPayments | null} null: nothing */
-function paymentsIn({ wallets }, observers) {
-  if (wallets.refillBelowWei === null) return null;
-  const refills = /** @type {{payments?: WalletPayments} | undefined} */ (observers.all.get('refills'));
-  return refills?.payments ?? { why: 'what the funder has paid is not known' };
-}
-
-/** @param {Opened} opened @param {Clock} clock @param {{watch: Watch, stop: Stop}} run @returns {Promise<number>} start of the load @throws {StressError} it was stopped before */
-async function waitForStart({ common, times }, clock, { watch, stop }) {
+/** @param {Run} run @param {Watch} watch @returns {Promise<number>} start of the load @throws {StressError} it was stopped before */
+async function waitForStart({ common, times, context: { clock, stop } }, watch) {
   const began = await common?.begin();
   throwIfStopped(stop);
   times.begin();
@@ -461,25 +286,53 @@ async function waitForStart({ common, times }, clock, { watch, stop }) {
   return began.beginUs;
 }
 
-/**
- * @param {Config} config
- * @param {RunContext} context
- * @param {Opened} opened
- * @param {Prepared} prepared
- * @param {{ledger: Ledger, paid: WalletPayments | null}} loaded
- */
-async function auditOf({ load, network }, { clock, stop }, { endpoints, silence }, prepared, { ledger, paid }) {
-  const { accounts, start, workload } = prepared;
-  const { rpc, monitor } = endpoints;
+/** @param {Run<'network' | 'plan' | 'setUp' | 'listeners' | 'loaded' | 'ledger'>} run @returns {Promise<Audited>} */
+async function auditedOf(run) {
+  const { context, network, plan, setUp, loaded } = run;
+  const { observers } = run.listeners;
+  const { rpc } = network.endpoints;
+  run.ledger.onStatus = observers.status;
+  const paid = paymentsIn(run);
+  /** @type {Awaited<ReturnType<typeof auditUnlessAborted>>} */
+  let found = { report: null, reason: NOTHING_TO_AUDIT };
+  if (plan.workload.kind === 'transaction') {
+    context.onProgress('auditing wallets', 0, setUp.accounts.length);
+    found = await auditOf(run, plan.workload, paid);
+  }
+  const noAudit = found.report === null ? found.reason : null;
+  const load = { gas: loaded.stats.gas, intervals: loaded.intervals, reorgs: loaded.reorgs };
+  await observers.finish({ rpc, noAudit, isAborted: context.stop.now.aborted, ...load });
+  return { ...found, decrease: await decreaseAfter(run, found, paid) };
+}
+
+/** The decrease of the balance during the load. @param {Run<'network' | 'setUp'>} run @param {Pick<Audited, 'report' | 'reason'>} audited @param {WalletPayments | null} paid @returns {Promise<Balance>} */
+async function decreaseAfter({ network, setUp: { before, wallets } }, { report, reason }, paid) {
+  if ('why' in before) return before;
+  if (report === null) return { why: `there is no audit: ${reason}` };
+  return decreaseBetween(before, await balanceOf(network.endpoints.rpc, wallets, report.blockNumber, 'audit'), paid);
+}
+
+/** What the wallets were paid during the load. @param {Run<'listeners'>} run @returns {WalletPayments | null} null: nothing */
+function paymentsIn({ config, listeners }) {
+  if (config.wallets.refillBelowWei === null) return null;
+  const refills = /** @type {{payments?: WalletPayments} | undefined} */ (listeners.observers.all.get('refills'));
+  return refills?.payments ?? { why: 'what the funder has paid is not known' };
+}
+
+/** @param {Run<'network' | 'setUp' | 'ledger'>} run @param {TransactionWorkload} workload @param {WalletPayments | null} paid */
+async function auditOf({ config, context, network, setUp, ledger, silence }, workload, paid) {
+  const { load, network: limits } = config;
+  const { clock, stop } = context;
+  const { accounts, start } = setUp;
+  const { rpc, monitor } = network.endpoints;
   const signal = AbortSignal.any([stop.now, silence.signal]);
-  const { startBlock } = start;
   // A request that timed out may still arrive within its time limit.
-  const timeoutMs = Math.max(load.drainTimeoutMs, network.requestTimeoutMs);
+  const timeoutMs = Math.max(load.drainTimeoutMs, limits.requestTimeoutMs);
   const makeAudit = async () => {
     await monitor.waitUntilSynced(signal);
     await assertSameChain(rpc, start);
-    const audited = /** @type {TransactionWorkload} */ (workload);
-    return audit({ rpc, clock, accounts, ledger, startBlock, workload: audited, timeoutMs, paid, signal });
+    const { startBlock } = start;
+    return audit({ rpc, clock, accounts, ledger, startBlock, workload, timeoutMs, paid, signal });
   };
   const missing = { rpc, wallets: accounts.length, open: ledger.unresolved.size };
   return auditUnlessAborted(() => silence.unlessOver(makeAudit, missing), stop);
@@ -506,6 +359,15 @@ export async function auditUnlessAborted(makeAudit, stop) {
   }
 }
 
+/** The outputs without a summary are closed before the run file is made: it says what they dropped. @param {Run} run @returns {Promise<Ended>} */
+async function endOf({ context: { clock, outputs, stop } }) {
+  const streams = outputs.filter(({ finish: isGiven }) => isGiven === undefined);
+  const closed = await closeAll(streams, stop);
+  for (const { error } of closed) if (error) stop.request('output_failed', error.exitCode, error);
+  const samplesDropped = closed.reduce((sum, one) => sum + (one.samplesDropped ?? 0), 0);
+  return { end: /** @type {RunFile['end']} */ (stop.reason ?? 'internal'), untilUs: clock.nowUs(), samplesDropped };
+}
+
 /** One after the other. @param {Output[]} outputs @param {Stop} stop */
 async function closeAll(outputs, stop) {
   /** @type {Closed[]} */
@@ -514,17 +376,37 @@ async function closeAll(outputs, stop) {
   return closed;
 }
 
-/**
- * @param {RunFile} runFile
- * @param {RunContext} context
- * @param {Done} done
- * @returns {Promise<number>} the exit code
- */
-async function finish(runFile, { outputs, stop, log }, { loaded, warnings }) {
+/** @param {Run<'environment' | 'loaded' | 'ledger' | 'ended'>} run @returns {Promise<number>} the exit code */
+async function finish(run) {
+  const { outputs, stop } = run.context;
+  const runFile = describeRun(run);
   const errors = await toOutputs(outputs, runFile);
   for (const error of errors) stop.request('output_failed', error.exitCode, error);
-  logProblems(log, stop, runFile, loaded.ledger, warnings);
+  logProblems(run, runFile);
   return worstExit([runFile.exitCode ?? EXIT.ok, ...errors.map(({ exitCode }) => exitCode)]);
+}
+
+/** CI servers read the files of a run that ended in its set-up as well, and a study what it has paid. @param {Run} run @param {unknown} error @returns {Promise<never>} */
+async function fail(run, error) {
+  const { context, costs, times } = run;
+  const isReported = (/** @type {StressError} */ { exitCode }) =>
+    REPORTED_EXIT_CODES.includes(exitCode) || costs.spentWei + costs.openWei > 0n;
+  if (!times.hasBegun() && error instanceof StressError && isReported(error)) {
+    const unwritten = await toOutputs(context.outputs, describeFailedSetUp(run, error));
+    for (const { message } of unwritten) context.log.error(message);
+  }
+  throw error;
+}
+
+/** @param {Run} run */
+async function close({ context, silence, network, devChain }) {
+  silence.end();
+  network?.endpoints.monitor.stop();
+  await network?.threads.close();
+  await network?.endpoints.close();
+  await closeAll(context.outputs, context.stop);
+  // Last, because its end ends the run at once.
+  await devChain?.stop();
 }
 
 /**
@@ -550,15 +432,8 @@ export function unexpected(error) {
   return `unexpected: ${error instanceof Error ? error.message : error}. This is a bug of stress`;
 }
 
-/**
- * Logs one line per problem, after the summary.
- * @param {Log} log
- * @param {Stop} stop
- * @param {RunFile} run
- * @param {Ledger} ledger
- * @param {string[]} logged warnings given during the run
- */
-function logProblems(log, stop, run, { foreign }, logged) {
+/** Logs one line per problem, after the summary. @param {Run<'ledger'>} ended @param {RunFile} run */
+function logProblems({ context: { log, stop }, ledger: { foreign }, warnings: logged }, run) {
   const messages = [...new Set(stop.errors.splice(0).map((error) => error.message))];
   if (foreign.length > 0) {
     const indexes = foreign.map(({ walletIndex }) => walletIndex);

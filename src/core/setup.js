@@ -18,33 +18,29 @@ import { DEV_CHAIN_IDS } from '../chain/networks.js';
 import { NonceTakenError } from '../chain/send.js';
 import { listWallets, readPool } from '../chain/wallet-states.js';
 import { exactAmount } from '../coin.js';
+import { waitForEndpoints } from '../chain/wait-for.js';
 import { InterruptedError, RpcError, UnavailableError, UsageError } from '../errors.js';
 import { chainReplaced } from '../inclusion/follow.js';
 import { chooseInclusion, warningOf } from '../inclusion/index.js';
-import { chooseKeys, deriveWallets, identify, openSender, readChainAndKeys } from './connect.js';
+import { checkObservers } from '../observers/index.js';
+import { chooseKeys, deriveWallets, identify, interruptible, openSender, readChainAndKeys } from './connect.js';
 import { loadText } from './describe.js';
-import {
-  SetUpCosts,
-  checkRefill,
-  estimateRunCost,
-  gasOnChain,
-  secondsPerBlock,
-  warmupSeconds,
-  withBlobs,
-} from './costs.js';
+import { checkRefill, estimateRunCost, gasOnChain, secondsPerBlock, warmupSeconds, withBlobs } from './costs.js';
 import { sliceIndexes } from './nonces.js';
 import { rateOf } from './pacer.js';
 import { counted, partOf } from '../text.js';
 
 /**
  * @import { ChainInfo, Chosen, Fees, KeySource, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
- * @import { Config, RunContext } from '../contracts/config.d.ts'
+ * @import { Config } from '../contracts/config.d.ts'
  * @import { CallWorkload, Gas, LoadSize, RefillPlan, TransactionWorkload } from '../contracts/load.d.ts'
  * @import { ForeignSenderError } from '../errors.js'
  * @import { Payments } from '../chain/funding.js'
  * @import { WalletState } from '../chain/wallet-states.js'
  * @import { GivenKeys, Identity } from './connect.js'
- * @import { Opened } from './run.js'
+ * @import { Balance } from './costs.js'
+ * @import { Account } from './nonces.js'
+ * @import { Run } from './run.js'
  */
 
 /** The set-up between the connection and the load: chain, wallets, funds, contracts, start block. */
@@ -60,16 +56,17 @@ const FASTEST_BLOCKS_PER_SECOND = 20;
 const PROOF_TIMEOUT_MS = 10_000;
 
 /**
- * @typedef {object} Ready the result of the set-up
+ * @typedef {object} SetUp
  * @property {Identity & {genesisHash?: string | null, blockGasLimit?: number | null}} chain
  * @property {Wallet[]} wallets by position
  * @property {Sender | null} sender null: plain calls
- * @property {SetUpCosts} costs
  * @property {Chosen | null} inclusion null: plain calls
  * @property {number} startS time of day when it began
  * @property {RefillPlan | null} refill null: wallets are not paid during the load
- *
- * @typedef {Pick<Config, 'load' | 'wallets' | 'chain' | 'network' | 'workload' | 'instance'>} Asked
+ * @property {Array<{display: string, clientVersion: string | null}>} identified several endpoints only
+ * @property {Account[]} accounts of the wallets
+ * @property {StartBlock} start
+ * @property {Balance} before the balances of the wallets before the load
  *
  * @typedef {object} KnownChain what is known before anything is sent
  * @property {Identity} chain
@@ -77,92 +74,102 @@ const PROOF_TIMEOUT_MS = 10_000;
  * @property {KeySource} [source] of all wallets of the slice; absent: plain calls
  * @property {bigint | null} gasPerOperation estimated; null: plain calls
  *
- * @typedef {RunContext & {check: (known: KnownChain) => Promise<void>}} CheckedContext check: called before anything is sent
- *
- * @typedef {Pick<Opened, 'given' | 'urls' | 'endpoints' | 'isEmbedded' | 'notice' | 'costs'>} OpenedParts
+ * @typedef {(known: KnownChain) => Promise<void>} Check called before anything is sent
  */
+
+/** From the identity of the chain to wallets and contracts that the load can use. @param {Run<'network' | 'plan'>} run @returns {Promise<Omit<SetUp, 'accounts' | 'start' | 'before'>>} */
+export function setUp(run) {
+  const { config, context, network, plan, notice } = run;
+  const { urls, endpoints } = network;
+  const { rpc, identity, monitor } = endpoints;
+  const { callLoad, workload } = plan;
+  const { clock, stop } = context;
+  const signal = stop.drain;
+  /** @type {Check} */
+  const check = async (known) => {
+    await checkObservers(config, { clock, rpc, signal, ...known });
+    await callLoad?.check(known);
+  };
+  return interruptible(stop, endpoints, async () => {
+    if (!run.isEmbedded) await waitForEndpoints(config.chain, { urls, endpoints, clock, signal, notice });
+    /** @type {SetUp['identified']} */
+    let identified = [];
+    if (identity !== null) {
+      identified = await identity.identify(urls, config.chain, signal);
+      monitor.begin();
+    }
+    const funded =
+      workload.kind === 'call' ? await setUpCalls(run, workload, check) : await setUpTransactions(run, workload, check);
+    await callLoad?.prepare(funded.chain, notice);
+    return { ...funded, identified };
+  });
+}
 
 /**
  * Plain calls need no funds, contracts or keys.
- * @param {Asked} asked
- * @param {CheckedContext} context
- * @param {OpenedParts} opened
+ * @param {Run<'network' | 'plan'>} run
  * @param {CallWorkload} workload
- * @returns {Promise<Ready>}
+ * @param {Check} check
  */
-export async function setUpCalls(
-  asked,
-  { clock, check, onProgress, stop },
-  { given, urls, endpoints, notice },
-  workload,
-) {
-  const { threads } = asked.load;
-  const { offset, hdPath } = asked.wallets;
+async function setUpCalls({ context, keys, network, plan: { own }, notice }, workload, check) {
+  const { clock, onProgress, stop } = context;
+  const { urls, endpoints } = network;
+  const { threads } = own.load;
+  const { offset, hdPath } = own.wallets;
   const { rpc } = endpoints;
-  const chain = await identify(rpc, urls[0], asked.chain, clock);
+  const chain = await identify(rpc, urls[0], own.chain, clock);
   const node = chain.clientVersion ?? 'an unknown endpoint';
-  notice(loadText(asked, counted(threads, 'user'), `${rpc.display} (${node})`));
+  notice(loadText(own, counted(threads, 'user'), `${rpc.display} (${node})`));
   const slice = { offset, threads };
-  const sourceOf = () => urls.map((url) => chooseKeys(given, hdPath, url, chain.chainId))[0];
+  const sourceOf = () => urls.map((url) => chooseKeys(keys, hdPath, url, chain.chainId))[0];
   // Derived only if the calls use them.
   const addresses = async () => addressesOf(await deriveWallets(sourceOf(), [slice], stop.drain, onProgress));
   await check({ chain, wallets: [], gasPerOperation: null });
   await workload.prepare?.({ chain, addresses, notice });
   const wallets = sliceIndexes(slice).map((index) => WalletClass.withoutKey(index));
-  return { chain, wallets, sender: null, costs: new SetUpCosts(null), inclusion: null, startS: 0, refill: null };
+  return { chain, wallets, sender: null, inclusion: null, startS: 0, refill: null };
 }
 
 /**
- * @param {Asked} asked
- * @param {CheckedContext} context
- * @param {OpenedParts} opened
+ * @param {Run<'network' | 'plan'>} run
  * @param {TransactionWorkload} workload
- * @returns {Promise<Ready>}
+ * @param {Check} check
  */
-export async function setUp(asked, context, { given, urls, endpoints, isEmbedded, notice, costs }, workload) {
-  const { clock, random, check, onProgress, stop, log } = context;
-  const { load, network, wallets: slice } = asked;
+async function setUpTransactions(run, workload, check) {
+  const { context, keys, isEmbedded, notice, plan } = run;
+  const { network, wallets: slice, load } = plan.own;
+  const { clock, onProgress, stop } = context;
   const { threads } = load;
-  const { offset, hdPath } = slice;
   const startS = Math.floor(clock.wallMs() / 1000);
-  const { rpc, rpcs } = endpoints;
-  const { chain, source } = await readChainAndKeys(asked.chain, hdPath, {
-    given,
-    urls,
-    endpoints,
-    clock,
-    stop,
+  const { rpc, rpcs } = run.network.endpoints;
+  const { chain, source } = await readChainAndKeys(plan.own.chain, slice.hdPath, {
+    ...{ given: keys, urls: run.network.urls, endpoints: run.network.endpoints },
+    ...{ clock, stop },
   });
-  const last = offset + threads - 1;
-  const who = `${counted(threads, 'wallet')} (${offset}..${last} of ${source.name})`;
-  notice(loadText(asked, who, `${rpc.display} (${chain.clientVersion ?? 'an unknown node'}, chain ${chain.chainId})`));
-  const wallets = await deriveWallets(source, [{ offset, threads }], stop.drain, onProgress);
-  const inclusion = await chooseInclusion(network.inclusion, rpcs, { clock, random, signal: stop.drain });
+  notice(loadText(plan.own, walletsText(slice, threads, source), placeText(rpc, chain)));
+  const wallets = await deriveWallets(source, [{ offset: slice.offset, threads }], stop.drain, onProgress);
+  const inclusion = await chooseInclusion(network.inclusion, rpcs, { ...context, signal: stop.drain });
   const warning = warningOf(inclusion.name, rpcs, network.connections, threads * load.inFlight);
-  if (warning !== null) log.warn(warning);
-  const priced = { ...slice, isGuarded: asked.chain.allowChain !== null };
-  const own = { clock, random, stop, timeoutMs: network.txTimeoutMs, notice };
-  const sender = await openSender(priced, own, rpc, chain, costs);
-  const { fees } = sender;
+  if (warning !== null) context.log.warn(warning);
+  const priced = { ...slice, isGuarded: plan.own.chain.allowChain !== null };
+  const sender = await openSender(
+    priced,
+    { ...context, timeoutMs: network.txTimeoutMs, notice },
+    rpc,
+    chain,
+    run.costs,
+  );
   try {
-    if (isEmbedded) {
-      onProgress('funding wallets', 0, threads);
-      await fundOnDevChain(rpc, addressesOf(wallets));
-      onProgress('funding wallets', threads, threads);
-      notice(
-        `embedded chain started and its ${counted(wallets.length, 'wallet')} funded; to share one between instances: stress node -t ${last + 1}, then stress --rpc URL`,
-      );
-    }
+    if (isEmbedded) await fundEmbedded(run, wallets, rpc);
     await refuseLargeOperations(rpc, wallets[0], workload.gas, chain);
-    const gas = await withBlobs(rpc, fees, await gasOnChain(rpc, given.funder ?? wallets[0], workload.gas));
+    const gas = await withBlobs(rpc, sender.fees, await gasOnChain(rpc, keys.funder ?? wallets[0], workload.gas));
     await check({ chain, wallets, source, gasPerOperation: workload.gas.likely.perOperation });
     await workload.check?.(wallets);
-    const known = { given, wallets, sender, chain, isEmbedded, workload: { ...workload, gas }, notice };
-    const refill = await fundWallets(asked, known, onProgress, log);
+    const refill = await fundWallets(run, { wallets, sender, chain, workload: { ...workload, gas } });
     if (!isEmbedded) await mineQueued(sender, wallets, notice);
     await workload.prepare({ wallets, sender, chain, onProgress });
     // The price that the node takes is known now.
-    return { chain, wallets, sender, costs, inclusion, startS, refill: refill && { ...refill, fees: fees.state() } };
+    return { chain, wallets, sender, inclusion, startS, refill: refill && { ...refill, fees: sender.fees.state() } };
   } catch (error) {
     if (!(error instanceof NonceTakenError)) throw error;
     const { wallet, nonce, hashes, message: words } = error;
@@ -170,29 +177,47 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
   }
 }
 
+/** @param {{offset: number}} slice @param {number} threads @param {KeySource} source */
+function walletsText({ offset }, threads, { name }) {
+  return `${counted(threads, 'wallet')} (${offset}..${offset + threads - 1} of ${name})`;
+}
+
+/** @param {Rpc} rpc @param {Identity} chain */
+function placeText({ display }, { clientVersion, chainId }) {
+  return `${display} (${clientVersion ?? 'an unknown node'}, chain ${chainId})`;
+}
+
+/** @param {Run<'plan'>} run @param {Wallet[]} wallets @param {Rpc} rpc */
+async function fundEmbedded({ context: { onProgress }, plan, notice }, wallets, rpc) {
+  const all = wallets.length;
+  onProgress('funding wallets', 0, all);
+  await fundOnDevChain(rpc, addressesOf(wallets));
+  onProgress('funding wallets', all, all);
+  notice(
+    `embedded chain started and its ${counted(all, 'wallet')} funded; to share one between instances: stress node -t ${plan.own.wallets.offset + all}, then stress --rpc URL`,
+  );
+}
+
 /**
  * @typedef {object} Fundable
- * @property {GivenKeys} given
  * @property {Wallet[]} wallets
  * @property {Sender} sender
  * @property {ChainInfo} chain
- * @property {boolean} isEmbedded
  * @property {TransactionWorkload} workload with the gas that this chain charges
- * @property {(line: string) => void} notice
  */
 
 /**
  * Each wallet gets what the load needs, at the price that the node takes.
- * @param {Asked} asked
+ * @param {Run<'plan'>} run
  * @param {Fundable} known
- * @param {RunContext['onProgress']} onProgress
- * @param {RunContext['log']} log
  * @returns {Promise<RefillPlan | null>}
  */
-async function fundWallets(asked, known, onProgress, log) {
-  const { load } = asked;
-  const { given, wallets, sender, chain, isEmbedded, workload, notice } = known;
-  const { fundAmountWei, maxSpendWei } = asked.wallets;
+async function fundWallets(run, { wallets, sender, chain, workload }) {
+  const { context, isEmbedded, keys, notice } = run;
+  const { own } = run.plan;
+  const { onProgress, log } = context;
+  const { load } = own;
+  const { fundAmountWei, maxSpendWei } = own.wallets;
   const { fees, rpc } = sender;
   const { gas } = workload;
   const { threads } = load;
@@ -202,20 +227,20 @@ async function fundWallets(asked, known, onProgress, log) {
   let wanting = 0;
   const plan = async () => {
     const needWei = walletNeedWei({ ...load, fundAmountWei }, gas, fees, chain);
-    refill = await planRefills(asked, needWei, planned, { funder: given.funder, wallets, sender, gas, chain, notice });
+    refill = await planRefills(own, needWei, planned, { funder: keys.funder, wallets, sender, gas, chain, notice });
     onProgress('reading wallets until none has a pending transaction', 0, threads);
     const states = await settleWallets(sender, wallets);
     let missing = shortfalls(wallets, states, needWei, isEmbedded ? null : await readPool(rpc, wallets));
     onProgress('reading wallets until none has a pending transaction', threads, threads);
     let setWei = 0n;
-    if (missing.length > 0 && isTestChain(given, chain)) {
+    if (missing.length > 0 && isTestChain(keys, chain)) {
       setWei = missing.reduce((sum, { missingWei }) => sum + missingWei, 0n);
       await fundOnDevChain(rpc, addressesOf(missing.map(({ wallet }) => wallet)), needWei);
       notice(`${partOf(missing.length, threads, 'test wallet')} had too little: this anvil has set their balances`);
       missing = [];
     }
-    if (missing.length > 0 && given.funder === null) throw fundsMissing(missing, needWei, remedyOf(asked.instance));
-    const payments = await paymentsOf(given.funder, sender, wallets, missing, notice);
+    if (missing.length > 0 && keys.funder === null) throw fundsMissing(missing, needWei, remedyOf(own.instance));
+    const payments = await paymentsOf(keys.funder, sender, wallets, missing, notice);
     const fundsWei =
       load.iterations === null ? fundsOf(states, refill?.funderWei ?? payments?.paidWei ?? setWei) : null;
     const parts = { chain, isEmbedded, fees, workload, wallets, fundsWei, notice };
@@ -231,7 +256,7 @@ async function fundWallets(asked, known, onProgress, log) {
   return refill;
 }
 
-/** @param {Asked['instance']} instance @returns {string | undefined} */
+/** @param {Config['instance']} instance @returns {string | undefined} */
 function remedyOf({ index, instances }) {
   if (index === null || instances === 1) return undefined;
   return `fund the wallets of all instances before, with 'stress fund --instances ${instances}' and the options of the run`;
@@ -275,7 +300,7 @@ async function refuseLargeOperations(rpc, { address }, { likely, perOperation },
 /**
  * The wallets of the public test mnemonic, which is used on local development chains only, and a node that sets
  * balances. A funder has precedence.
- * @param {GivenKeys} given
+ * @param {GivenKeys} keys
  * @param {Identity} chain
  */
 function isTestChain({ source, funder }, { clientVersion }) {
@@ -288,7 +313,7 @@ function fundsOf(states, besideWei = 0n) {
 }
 
 /**
- * @param {Asked} asked
+ * @param {Config} config
  * @param {bigint} amountWei
  * @param {LoadSize} load
  * @param {{funder: Wallet | null, wallets: Wallet[], sender: Sender, gas: Gas, chain: ChainInfo, notice: (line: string) => void}} known
@@ -430,7 +455,7 @@ const PAUSE_MS = 250;
 /**
  * Waits until the set-up has --confirmations, so that a reorg cannot remove it. Done before the common start, because
  * it takes time.
- * @param {Pick<Ready, 'sender' | 'wallets' | 'startS'>} ready
+ * @param {Pick<SetUp, 'sender' | 'wallets' | 'startS'>} funded
  * @param {number} confirmations
  * @returns {Promise<number>} a block that contains the set-up
  * @throws {UnavailableError} the set-up was reorged
@@ -450,7 +475,7 @@ export async function confirmSetUp({ sender, wallets, startS }, confirmations) {
 
 /**
  * The start block: with --confirmations, so that a reorg during the load cannot remove it.
- * @param {Pick<Ready, 'sender' | 'wallets' | 'startS'>} ready
+ * @param {Pick<SetUp, 'sender' | 'wallets' | 'startS'>} funded
  * @param {number} confirmations
  * @param {number} setUpBlock
  * @returns {Promise<StartBlock>}
@@ -483,7 +508,7 @@ async function latestHeader(rpc) {
   return header;
 }
 
-/** Waits for reorged transactions of the set-up to return. @param {{sender: Sender} & Pick<Ready, 'wallets' | 'startS'>} ready @param {number} endUs */
+/** Waits for reorged transactions of the set-up to return. @param {{sender: Sender} & Pick<SetUp, 'wallets' | 'startS'>} funded @param {number} endUs */
 async function waitForNonces({ sender, wallets, startS }, endUs) {
   const { rpc, clock, signal } = sender;
   for (;;) {

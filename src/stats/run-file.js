@@ -15,9 +15,54 @@ import { judge } from './verdict.js';
  * The run file (evm-stress/run@1): a whole run as one JSON document, described by docs/run.schema.json.
  *
  * @import * as Contract from '../contracts/load.d.ts'
- * @import { GroupFigures, Stats } from '../contracts/load.d.ts'
- * @import { RunParts } from '../contracts/load.d.ts'
- * @import { BlockTotals, Counts, GeneratorFacts, Rates, RunFile, Threshold, WithUnknown } from '../contracts/run-file.d.ts'
+ * @import { GroupFigures, Schedule, Snapshot } from '../contracts/load.d.ts'
+ * @import { BlockTotals, Counts, EngineStats, GeneratorFacts, IntervalRow, Rates, RunFile, Threshold, Verdict, WithUnknown } from '../contracts/run-file.d.ts'
+ */
+
+/**
+ * One run, as far as its file needs it: those phases of it (src/core/run.js) that are over, and what is known at this moment.
+ *
+ * @typedef {object} Run
+ * @property {string} id
+ * @property {{outputs: {redacted: Record<string, unknown>}, study: {thresholds: readonly Threshold[]}}} config
+ * @property {{stop: {exitCodes: readonly number[]}}} context
+ * @property {string[]} warnings
+ * @property {RunFile['environment']} environment
+ * @property {{schedule: Schedule | null}} [plan] schedule: null: closed loop
+ * @property {LoadFigures} loaded
+ * @property {{members: Partial<RunFile>}} [observed] what the observers add
+ * @property {{report: RunFile['audit']}} [audited]
+ * @property {{end: RunFile['end'], failure?: Failure}} [ended] absent: the run goes on
+ * @property {number} startedAtMs
+ * @property {number} endedAtMs
+ * @property {number} untilUs
+ * @property {RunFile['instance']} instance
+ * @property {Omit<GeneratorFacts, 'cpuUsPerVerified'>} generator
+ * @property {RunFile['spending']} spending
+ * @property {Record<string, string>} unmeasured why members are null, by JSON pointer
+ *
+ * @typedef {{verdict: Verdict | null, exitCode: number, why: string}} Failure the load never began; why: of every figure that is
+ *   null
+ *
+ * @typedef {object} LoadFigures the figures of the load so far
+ * @property {Contract.Stats} stats
+ * @property {{startUs: number, endUs: number}} window
+ * @property {Throughput} throughput
+ * @property {EngineStats['failureWords']} failureWords
+ * @property {EngineStats['reorgs']} reorgs
+ * @property {Omit<EngineStats, 'failureWords' | 'reorgs'>} engineStats
+ * @property {Snapshot['traffic']} traffic of the threads
+ * @property {number} untilUs
+ * @property {IntervalRow[]} intervals
+ * @property {Pick<GeneratorFacts, 'cpuUs' | 'peakRssBytes' | 'stops'>} generator
+ * @property {number} loadStartUs
+ * @property {number} windowStartedAtMs
+ *
+ * @typedef {object} Throughput
+ * @property {RunFile['series']} series
+ * @property {{verified: number, included: number, gas: number}} inWindow
+ * @property {number} endUs up to which rates are known
+ * @property {number | null} periodUs between two sightings; null: not known
  */
 
 /**
@@ -70,22 +115,24 @@ export const STILL_RUNNING = 'the run was still running when this file was writt
 
 /**
  * The run file of a run: while it goes on (`end` is running), when it is over, or if its set-up failed.
- * @param {RunParts} parts
+ * @param {Run} run
  * @returns {RunFile}
  */
-export function buildRunFile(parts) {
-  const run = measuredRun(parts);
+export function buildRunFile(run) {
+  const { thresholds } = run.config.study;
+  const file = measuredFile(run);
   // A verdict would cost time during the load.
-  if (run.partial) return { ...run, thresholds: checkThresholds(parts.thresholds, run) };
-  const verdict = judge(run);
-  if (verdict === null) run.unmeasured['/verdict'] = NOT_JUDGED;
-  const whole = { ...run, verdict, warnings: warningsOf({ ...run, verdict }) };
-  const concluded = conclude(whole, parts.thresholds, parts.exitCodes);
-  return parts.setUpFailure === undefined ? concluded : withoutLoad(concluded, parts.setUpFailure);
+  if (run.ended === undefined) return { ...file, thresholds: checkThresholds(thresholds, file) };
+  const verdict = judge(file);
+  if (verdict === null) file.unmeasured['/verdict'] = NOT_JUDGED;
+  const whole = { ...file, verdict, warnings: warningsOf({ ...file, verdict }) };
+  const concluded = conclude(whole, thresholds, run.context.stop.exitCodes);
+  const { failure } = run.ended;
+  return failure === undefined ? concluded : withoutLoad(concluded, failure);
 }
 
 /**
- * The end of a run, or of several that were merged.
+ * The end of the file of a run, or of a merged one.
  * @param {RunFile} run
  * @param {readonly Threshold[]} thresholds
  * @param {readonly number[]} exitCodes
@@ -102,7 +149,7 @@ export function conclude(run, thresholds, exitCodes) {
   return { ...run, exitCode, thresholds: results };
 }
 
-/** Thresholds that are not measured do not change its exit code. @param {RunFile} run @param {NonNullable<RunParts['setUpFailure']>} failure @returns {RunFile} */
+/** Thresholds that are not measured do not change its exit code. @param {RunFile} run @param {Failure} failure @returns {RunFile} */
 function withoutLoad(run, { why, ...failure }) {
   const isNull = (/** @type {string} */ pointer) => pointer !== '/verdict' || failure.verdict === null;
   const pointers = Object.keys(run.unmeasured).filter(isNull);
@@ -165,37 +212,40 @@ function stormNotDone({ generator: { storm }, config: { nonceOrder } }) {
 
 /**
  * All measurements, without verdict, warnings and exit code.
- * @param {RunParts} parts
+ * @param {Run} run
  * @returns {RunFile}
  */
-function measuredRun(parts) {
-  const { stats, durationUs } = parts;
+function measuredFile(run) {
+  const { loaded, observed, audited, ended } = run;
+  const { stats } = loaded;
   const { latency, fromStart, timedOut, censored, fromStartCensored, lag } = stats.inside;
-  const { members, unmeasured } = derivedMembers(parts);
+  const lengths = lengthsOf(run);
+  const intervals = ended === undefined ? withKnownRates(loaded) : loaded.intervals;
+  const { members, unmeasured } = derivedMembers(run, lengths, intervals);
   return {
     schema: RUN_SCHEMA,
-    id: parts.id,
-    startedAt: new Date(parts.startedAtMs).toISOString(),
-    endedAt: new Date(parts.endedAtMs).toISOString(),
-    end: parts.end,
-    partial: parts.end === 'running',
+    id: run.id,
+    startedAt: new Date(run.startedAtMs).toISOString(),
+    endedAt: new Date(run.endedAtMs).toISOString(),
+    end: ended?.end ?? 'running',
+    partial: ended === undefined,
     exitCode: null,
-    config: parts.config,
-    instance: parts.instance,
-    environment: parts.environment,
+    config: /** @type {RunFile['config']} */ (run.config.outputs.redacted),
+    instance: run.instance,
+    environment: run.environment,
     definitions: DEFINITIONS,
-    warnings: parts.warnings,
+    warnings: run.warnings,
     window: {
-      startedAt: new Date(parts.windowStartedAtMs).toISOString(),
-      durationMs: durationUs / 1000,
+      startedAt: new Date(loaded.windowStartedAtMs).toISOString(),
+      durationMs: lengths.durationUs / 1000,
       counts: stats.window,
     },
     counts: stats.counts,
     inFlight: inFlight(stats.counts),
     gas: stats.gas,
     failures: stats.failures,
-    failureWords: parts.failureWords,
-    reorgs: parts.reorgs,
+    failureWords: loaded.failureWords,
+    reorgs: loaded.reorgs,
     rates: members.rates,
     latency: {
       total: sum(latency, censored),
@@ -210,18 +260,39 @@ function measuredRun(parts) {
     byEndpoint: groups(stats.byEndpoint),
     ...(members.byStage && { byStage: members.byStage }),
     lag: lag.toJSON(),
-    intervals: parts.intervals,
-    series: parts.series,
+    intervals,
+    series: loaded.throughput.series,
     blocks: members.blocks,
     probes: members.probes,
     generator: members.generator,
-    audit: parts.audit,
-    ...parts.observed,
-    spending: parts.spending,
+    audit: audited?.report ?? null,
+    ...observed?.members,
+    spending: run.spending,
     verdict: null,
     thresholds: [],
-    unmeasured: { ...unmeasured, ...parts.unmeasured, ...(parts.end === 'running' && NOT_ENDED) },
+    unmeasured: { ...unmeasured, ...run.unmeasured, ...(ended === undefined && NOT_ENDED) },
   };
+}
+
+/**
+ * @typedef {object} Lengths
+ * @property {number} durationUs of the window
+ * @property {number} ratesUs the part of the window that the rates refer to
+ */
+
+/** @param {Run} run @returns {Lengths} */
+function lengthsOf({ untilUs, loaded: { window, throughput } }) {
+  const endUs = Math.min(window.endUs, untilUs);
+  const until = (/** @type {number} */ us) => Math.max(0, us - window.startUs);
+  return { durationUs: until(endUs), ratesUs: until(Math.min(endUs, throughput.endUs)) };
+}
+
+/** The rate of rows after the last block is unknown while a run continues. @param {LoadFigures} loaded @returns {IntervalRow[]} */
+function withKnownRates({ intervals, throughput, loadStartUs }) {
+  const knownMs = (throughput.endUs - loadStartUs) / 1000;
+  return intervals.map(({ perSecond, ...row }) =>
+    row.endMs > knownMs ? { ...row, tps: null } : { ...row, ...(perSecond && { perSecond }) },
+  );
 }
 
 /** What is known only when a run is over. */
@@ -229,19 +300,19 @@ const NOT_ENDED = Object.freeze(
   Object.fromEntries(['/exitCode', '/audit', '/verdict'].map((pointer) => [pointer, STILL_RUNNING])),
 );
 
-/** Members that may be unknown, with the reasons. @param {RunParts} parts */
-function derivedMembers(parts) {
-  const load = parts.intervals.filter(({ phase }) => phase === 'load');
+/** Members that may be unknown, with the reasons. @param {Run} run @param {Lengths} lengths @param {IntervalRow[]} intervals */
+function derivedMembers(run, lengths, intervals) {
+  const load = intervals.filter(({ phase }) => phase === 'load');
   // CPU time is known up to the last report.
   const verified = load.reduce((all, { counts }) => all + counts.verified, 0);
   const blocks = load.reduce((all, interval) => addBlocks(all, interval.blocks), noBlocks());
   /** @type {WithUnknown<Pick<RunFile, 'rates' | 'byStage' | 'blocks' | 'probes' | 'generator'>>} */
   const derived = {
-    rates: ratesOf(parts, blocks),
-    byStage: byStage(parts),
+    rates: ratesOf(run, lengths, blocks),
+    byStage: byStage(run, lengths),
     blocks: blocksOf(blocks),
     probes: load.length === 0 ? unknown('the window was over before its first report') : probesOf(load),
-    generator: generatorOf(parts.generator, verified),
+    generator: generatorOf(run.generator, verified),
   };
   return asMembers(derived);
 }
@@ -254,7 +325,7 @@ function blocksOf(blocks) {
   return { ...blocks, skewMinMs: orUnknown(skewMinMs, why), skewMaxMs: orUnknown(skewMaxMs, why) };
 }
 
-/** @param {RunParts['generator']} generator @param {number} verified in the window @returns {WithUnknown<GeneratorFacts>} */
+/** @param {Run['generator']} generator @param {number} verified in the window @returns {WithUnknown<GeneratorFacts>} */
 function generatorOf(generator, verified) {
   const { batches, submissionBatches } = generator;
   const noRefusal = 'no batch was refused';
@@ -274,12 +345,13 @@ function generatorOf(generator, verified) {
 
 const NO_LENGTH = 'the window has no length';
 
-/** @param {RunParts} parts @param {BlockTotals} blocks of the window @returns {WithUnknown<Rates>} */
-function ratesOf(parts, blocks) {
-  const { stats, durationUs, ratesUs, periodUs, isOpenLoop, inWindow, observed, environment } = parts;
-  const { window, inside } = stats;
+/** @param {Run} run @param {Lengths} lengths @param {BlockTotals} blocks of the window @returns {WithUnknown<Rates>} */
+function ratesOf({ loaded, plan, observed, environment }, { durationUs, ratesUs }, blocks) {
+  const { window, inside } = loaded.stats;
+  const { periodUs, inWindow } = loaded.throughput;
+  const isOpenLoop = (plan?.schedule ?? null) !== null;
   const rate = (/** @type {number} */ count) => ratio(1e6 * count, durationUs, NO_LENGTH);
-  const lengthMs = Math.max(0, dueMs(durationUs / 1000, observed));
+  const lengthMs = Math.max(0, dueMs(durationUs / 1000, observed?.members ?? {}));
   const noTime = durationUs === 0 ? NO_LENGTH : 'operations were held back for the whole window (--max-base-fee)';
   const dueRate = (/** @type {number} */ count) =>
     isOpenLoop ? ratio(1000 * count, lengthMs, noTime) : unknown('no rate was asked for (--rate, --stages)');
@@ -311,8 +383,9 @@ function sum(a, b) {
   return new Distribution().add(a).add(b).toJSON();
 }
 
-/** Figures of the stages of --stages that had begun. @param {RunParts} parts @returns {WithUnknown<RunFile['byStage']>} absent without --stages */
-function byStage({ stats, schedule = null, durationUs, ratesUs }) {
+/** Figures of the stages of --stages that had begun. @param {Run} run @param {Lengths} lengths @returns {WithUnknown<RunFile['byStage']>} absent without --stages */
+function byStage({ plan, loaded: { stats } }, { durationUs, ratesUs }) {
+  const schedule = plan?.schedule;
   if (schedule?.firstStage === undefined) return undefined;
   const { stages, firstStage } = schedule;
   const noBlock = 'the drain ended before a block of the stage was seen';

@@ -4,10 +4,9 @@ import { request } from 'node:http';
 import { describe, it } from 'node:test';
 import { stdout } from '../../src/outputs/streams.js';
 import { createDashboardOutput } from '../../src/report/live.js';
-import { buildRunFile } from '../../src/stats/run-file.js';
 import { freePort } from '../helpers/anvil.js';
 import { caught } from '../helpers/caught.js';
-import { partsOf, rowOf, runFileOf } from '../helpers/samples.js';
+import { rowOf, runFileOf } from '../helpers/samples.js';
 
 /**
  * @import { IntervalRow } from '../../src/contracts/run-file.d.ts'
@@ -18,7 +17,7 @@ import { partsOf, rowOf, runFileOf } from '../helpers/samples.js';
 const rowNumber = (i) => rowOf({ startMs: i * 1000, endMs: (i + 1) * 1000 });
 
 /** @param {IntervalRow[]} intervals */
-const soFar = (intervals) => buildRunFile(partsOf({ end: 'running', intervals, durationUs: 1e6 }));
+const soFar = (intervals) => runFileOf({ end: 'running', intervals, durationUs: 1e6 });
 
 /** @param {number} port */
 function optionsFor(port) {

@@ -145,25 +145,23 @@ describe('fuzz: answers of an endpoint', () => {
     return fuzz(t, { input: spoiledMethods, runs: 400, seconds: 5 }, async (spoiled) => {
       writeFileSync(contractsFile, JSON.stringify({ schema: 'evm-stress/contracts@1', genesisHash, contracts: known }));
       const rpc = endpoint(spoiled);
-      const surroundings = /** @type {any} */ ({
+      const context = {
         clock: rushingClock(),
         outputs: [],
-        check: async () => {},
         onProgress: () => {},
         stop: new Stop(),
         log: { info: () => {}, warn: () => {} },
-      });
+      };
       const workload = await createWorkload('counter', { rpc, settings: { contracts: contractsFile } });
-      const given = { source: null, funder: null };
-      const site = /** @type {any} */ ({
-        given,
-        urls: [URL_OF],
-        endpoints: { rpc, rpcs: [rpc], sending: null, urlCheck: { begin: async () => {} } },
-        isEmbedded: false,
-        workers: 1,
-        notice: () => {},
+      const urlCheck = { begin: async () => {}, again: async () => null };
+      const endpoints = { rpc, rpcs: [rpc], sending: null, identity: null, urlCheck };
+      const run = /** @type {any} */ ({
+        ...{ config, context, isEmbedded: false, notice: () => {} },
+        keys: { source: null, funder: null },
+        network: { urls: [URL_OF], endpoints },
+        plan: { own: config, workload, callLoad: null },
       });
-      await outcomeOf(() => setUp(config, surroundings, site, /** @type {any} */ (workload)));
+      await outcomeOf(() => setUp(run));
     });
   });
 });

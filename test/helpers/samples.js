@@ -10,9 +10,9 @@ import { Stats, rowOf as rowOfStats, noneUsed } from '../../src/stats/stats.js';
 
 /**
  * @import { SeenBlock } from '../../src/contracts/chain.d.ts'
- * @import { Sample } from '../../src/contracts/load.d.ts'
- * @import { RunParts } from '../../src/contracts/load.d.ts'
+ * @import { Sample, Schedule, Stats as StatsContract } from '../../src/contracts/load.d.ts'
  * @import { AuditReport, IntervalRow, Readings, RunFile } from '../../src/contracts/run-file.d.ts'
+ * @import { Run } from '../../src/stats/run-file.js'
  */
 
 /** @param {number} index */
@@ -200,19 +200,69 @@ const ENVIRONMENT = {
   findCommand: { command: 'stress find --rpc http://127.0.0.1:8545', without: [], variables: [] },
 };
 
-/** @typedef {Partial<Omit<RunParts, 'config' | 'environment' | 'end'>> & {config?: object, environment?: object, end?: string}} Given */
+/**
+ * @typedef {object} Given members of a run, by their place in its file
+ * @property {object} [config]
+ * @property {object} [environment]
+ * @property {string} [end]
+ * @property {number} [durationUs] of the window
+ * @property {number} [ratesUs] the part of it that the rates refer to
+ * @property {boolean} [isOpenLoop]
+ * @property {Schedule | null} [schedule]
+ * @property {StatsContract} [stats]
+ * @property {RunFile['series']} [series]
+ * @property {RunFile['intervals']} [intervals]
+ * @property {RunFile['failureWords']} [failureWords]
+ * @property {RunFile['reorgs']} [reorgs]
+ * @property {RunFile['audit']} [audit]
+ * @property {Partial<RunFile>} [observed]
+ * @property {Run['config']['study']['thresholds']} [thresholds]
+ * @property {readonly number[]} [exitCodes]
+ * @property {string[]} [warnings]
+ * @property {RunFile['instance']} [instance]
+ * @property {Run['generator']} [generator]
+ * @property {RunFile['spending']} [spending]
+ * @property {Record<string, string>} [unmeasured]
+ */
 
 /** @param {Given} [given] @returns {RunFile & {exitCode: number}} */
 export function runFileOf(given = {}) {
-  return /** @type {RunFile & {exitCode: number}} */ (buildRunFile(partsOf(given)));
+  return /** @type {RunFile & {exitCode: number}} */ (buildRunFile(runOf(given)));
 }
 
-/**
- * @param {Given} [given]
- * @returns {RunParts}
- */
-export function partsOf({ config, environment, ...given } = {}) {
-  const stats = given.stats ?? runRecorder().rest();
+/** @type {Schedule} */
+const OPEN_LOOP = Object.freeze({ stages: [], arrival: 'uniform', seed: 0 });
+
+/** @param {Given} given @returns {Run} as src/core/run.js has it when its file is made */
+function runOf(given) {
+  const { stats = runRecorder().rest(), durationUs = 2_000_000, end = 'duration' } = given;
+  const { ratesUs = durationUs, isOpenLoop = false, schedule = isOpenLoop ? OPEN_LOOP : null } = given;
+  return {
+    id: '00000000-0000-4000-8000-000000000000',
+    startedAtMs: Date.UTC(2026, 0, 1),
+    endedAtMs: Date.UTC(2026, 0, 1, 0, 0, 5),
+    untilUs: durationUs,
+    instance: given.instance ?? null,
+    config: {
+      outputs: { redacted: { command: 'run', threads: 2, ...given.config } },
+      study: { thresholds: given.thresholds ?? [] },
+    },
+    context: { stop: { exitCodes: given.exitCodes ?? [] } },
+    warnings: given.warnings ?? [],
+    environment: /** @type {any} */ ({ ...ENVIRONMENT, ...given.environment }),
+    plan: { schedule },
+    loaded: loadedOf(stats, { ...given, durationUs, ratesUs }),
+    observed: { members: given.observed ?? {} },
+    audited: { report: given.audit === undefined ? exactAudit() : given.audit },
+    ...(end !== 'running' && { ended: { end: /** @type {RunFile['end']} */ (end) } }),
+    generator: given.generator ?? generatorOf(),
+    spending: given.spending ?? { capWei: '1000', setUpWei: '10', spentWei: '900' },
+    unmeasured: given.unmeasured ?? {},
+  };
+}
+
+/** @param {StatsContract} stats @param {Given & {durationUs: number, ratesUs: number}} given @returns {Run['loaded']} */
+function loadedOf(stats, given) {
   const { counts, failures, latency, lag } = rowOfStats(stats, {
     phase: 'load',
     loadStartUs: 0,
@@ -221,47 +271,43 @@ export function partsOf({ config, environment, ...given } = {}) {
     probes: readingsOf(),
   });
   return {
-    id: '00000000-0000-4000-8000-000000000000',
-    startedAtMs: Date.UTC(2026, 0, 1),
-    endedAtMs: Date.UTC(2026, 0, 1, 0, 0, 5),
-    exitCodes: [],
-    instance: null,
-    isOpenLoop: false,
-    schedule: null,
-    observed: {},
-    thresholds: [],
-    warnings: [],
-    config: /** @type {any} */ ({ command: 'run', threads: 2, ...config }),
-    environment: /** @type {any} */ ({ ...ENVIRONMENT, ...environment }),
     stats,
-    durationUs: 2_000_000,
-    ratesUs: given.durationUs ?? 2_000_000,
-    periodUs: 100_000,
-    series: { startMs: 0, stepMs: 1000, verified: [9, 8], gas: [250_000, 250_000] },
-    inWindow: { verified: stats.window.verified, included: stats.window.included, gas: 500_000 },
-    intervals: [rowOf({ counts, failures, latency, lag, blocks: tenBlocks(), endMs: 2000, tps: 8.5 })],
-    windowStartedAtMs: Date.UTC(2026, 0, 1, 0, 0, 1),
-    failureWords: {},
-    reorgs: noReorgs(),
-    generator: {
-      cpuUs: 5950,
-      peakRssBytes: 123_456_789,
-      rpcCalls: { submit: 20 },
-      endpoints: [],
-      transport: { requests: 20, connectionsOpened: 1, bytesReceived: 1000 },
-      ...noneUsed(),
-      inclusionResolutionMs: 10,
-      headSource: 'poll',
-      outages: [],
-      arrivalSeed: null,
-      samplesDropped: 0,
-      workers: 1,
-      batches: { limit: 100, largest: 20, refused: 0, why: null },
+    window: { startUs: 0, endUs: given.durationUs },
+    throughput: {
+      series: given.series ?? { startMs: 0, stepMs: 1000, verified: [9, 8], gas: [250_000, 250_000] },
+      inWindow: { verified: stats.window.verified, included: stats.window.included, gas: 500_000 },
+      endUs: given.ratesUs,
+      periodUs: 100_000,
     },
-    audit: exactAudit(),
-    spending: { capWei: '1000', setUpWei: '10', spentWei: '900' },
-    unmeasured: {},
-    ...given,
-    end: /** @type {RunFile['end']} */ (given.end ?? 'duration'),
+    failureWords: given.failureWords ?? {},
+    reorgs: given.reorgs ?? noReorgs(),
+    engineStats: /** @type {any} */ ({}),
+    traffic: /** @type {any} */ ({}),
+    untilUs: given.durationUs,
+    intervals: given.intervals ?? [
+      rowOf({ counts, failures, latency, lag, blocks: tenBlocks(), endMs: 2000, tps: 8.5 }),
+    ],
+    generator: { cpuUs: 5950, peakRssBytes: 123_456_789 },
+    loadStartUs: 0,
+    windowStartedAtMs: Date.UTC(2026, 0, 1, 0, 0, 1),
+  };
+}
+
+/** @returns {Run['generator']} */
+function generatorOf() {
+  return {
+    cpuUs: 5950,
+    peakRssBytes: 123_456_789,
+    rpcCalls: { submit: 20 },
+    endpoints: [],
+    transport: { requests: 20, connectionsOpened: 1, bytesReceived: 1000 },
+    ...noneUsed(),
+    inclusionResolutionMs: 10,
+    headSource: 'poll',
+    outages: [],
+    arrivalSeed: null,
+    samplesDropped: 0,
+    workers: 1,
+    batches: { limit: 100, largest: 20, refused: 0, why: null },
   };
 }

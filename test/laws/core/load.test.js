@@ -133,7 +133,7 @@ async function loadOf({
     onProgress,
     begin: async () => clock.nowUs(),
   });
-  const { generator } = await load.run();
+  const { generator } = (await load.run()).loaded;
   return { stop, rows, totals, generator };
 }
 

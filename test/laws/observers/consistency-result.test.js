@@ -6,11 +6,10 @@ import { summaryText } from '../../../src/outputs/summary.js';
 import { runPage } from '../../../src/report/run-page.js';
 import { merge } from '../../../src/stats/merge.js';
 import { RUN } from '../../../src/stats/metrics.js';
-import { buildRunFile } from '../../../src/stats/run-file.js';
 import { parseThreshold } from '../../../src/stats/thresholds.js';
 import { equalBy } from '../../helpers/equal-by.js';
 import { schemaErrors } from '../../helpers/run-file.js';
-import { partsOf } from '../../helpers/samples.js';
+import { runFileOf } from '../../helpers/samples.js';
 
 /** @import { Consistency } from '../../../src/contracts/run-file.d.ts' */
 
@@ -33,8 +32,7 @@ const BAD = { ...GOOD, violations: { stale_read: { count: 3, examples: [EXAMPLE,
 
 /** @param {Consistency | null} consistency @param {Record<string, string>} [unmeasured] */
 function runOf(consistency, unmeasured = {}) {
-  const parts = partsOf({ observed: { consistency }, thresholds: [parseThreshold('violations=0')] });
-  return buildRunFile({ ...parts, unmeasured: { ...parts.unmeasured, ...unmeasured } });
+  return runFileOf({ observed: { consistency }, thresholds: [parseThreshold('violations=0')], unmeasured });
 }
 
 /** @param {object} run */

@@ -6,11 +6,11 @@ import { runData } from '../../../src/report/run-charts.js';
 import { runPage } from '../../../src/report/run-page.js';
 import { noBlocks } from '../../../src/stats/blocks.js';
 import { Recorder } from '../../../src/stats/recorder.js';
-import { STILL_RUNNING, buildRunFile } from '../../../src/stats/run-file.js';
+import { STILL_RUNNING } from '../../../src/stats/run-file.js';
 import { parseThreshold } from '../../../src/stats/thresholds.js';
 import { assertGoldenPage } from '../../golden/assert-golden.js';
 import { longRun } from '../../helpers/long-run.js';
-import { exactAudit, partsOf, rowOf, runFileOf } from '../../helpers/samples.js';
+import { exactAudit, rowOf, runFileOf } from '../../helpers/samples.js';
 import { HOSTILE, assertHarmless, assertWhole, chartsOf, figuresOf, tableOf } from './pages.js';
 
 /** @import { RunFile } from '../../../src/contracts/run-file.d.ts' */
@@ -187,7 +187,7 @@ describe('the page of a run', () => {
   });
 
   it('is a good page of a run that has not ended', () => {
-    const page = runPage(buildRunFile(partsOf({ end: 'running', audit: null, durationUs: 1e6 })));
+    const page = runPage(runFileOf({ end: 'running', audit: null, durationUs: 1e6 }));
     assert.match(page, /So far: /);
     assertWhole(page);
   });
@@ -215,7 +215,7 @@ describe('the page of a run', () => {
   });
 
   it('while the run goes on is no file, has no audit, and gives no advice before its window', () => {
-    const run = buildRunFile(partsOf({ end: 'running', audit: null, durationUs: 1e6 }));
+    const run = runFileOf({ end: 'running', audit: null, durationUs: 1e6 });
     const page = runPage({ ...run, intervals: [rowOf({ phase: 'warmup' })] }, 1);
     assert.ok(Object.values(run.unmeasured).includes(STILL_RUNNING));
     assert.ok(!page.includes(STILL_RUNNING));

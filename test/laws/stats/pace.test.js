@@ -4,8 +4,7 @@ import { describe, it } from 'node:test';
 import { summaryText } from '../../../src/outputs/summary.js';
 import { cutShort, shortWindow } from '../../../src/stats/growth.js';
 import { noBlocks } from '../../../src/stats/blocks.js';
-import { buildRunFile } from '../../../src/stats/run-file.js';
-import { partsOf, rowOf } from '../../helpers/samples.js';
+import { rowOf, runFileOf } from '../../helpers/samples.js';
 
 /** @typedef {Parameters<typeof shortWindow>[0]} Run */
 
@@ -75,10 +74,10 @@ describe('shortWindow()', () => {
 
   it('stands among the warnings of the run file', () => {
     const { intervals } = runOf({ seconds: 4 });
-    const parts = partsOf({ intervals, environment: { inclusion: { name: 'blocks' } } });
-    const found = buildRunFile(parts).warnings.filter((words) => words.startsWith('the window has 4 of the 10'));
+    const run = runFileOf({ intervals, environment: { inclusion: { name: 'blocks' } } });
+    const found = run.warnings.filter((words) => words.startsWith('the window has 4 of the 10'));
     assert.equal(found.length, 1);
-    const text = summaryText(buildRunFile(parts), false);
+    const text = summaryText(run, false);
     assert.match(text, /\n {2}warning {5}the window has 4 of the 10 blocks that its figures need: they /);
     assert.ok(text.split('\n').every((line) => line.length <= 130));
   });
@@ -87,11 +86,11 @@ describe('shortWindow()', () => {
 it('cutShort(): says until when TPS is known, in the warnings and in the summary', () => {
   const words =
     'TPS is that of the first 1.5 s of the window, up to its last block: the drain ended before the next one';
-  const run = buildRunFile(partsOf({ ratesUs: 1_500_000 }));
+  const run = runFileOf({ ratesUs: 1_500_000 });
   assert.equal(cutShort(run), words);
   assert.ok(run.warnings.includes(words));
   assert.match(summaryText(run, false), /\n {2}warning {5}TPS is that of the first 1\.5 s of the window/);
-  assert.equal(cutShort(buildRunFile(partsOf())), null);
+  assert.equal(cutShort(runFileOf()), null);
   assert.equal(
     cutShort({ ...run, merged: /** @type {any} */ ({}) }),
     null,

@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { stageEndsUs } from '../../../src/core/pacer.js';
 import { Recorder } from '../../../src/stats/recorder.js';
-import { buildRunFile } from '../../../src/stats/run-file.js';
 import { equalBy } from '../../helpers/equal-by.js';
-import { partsOf, runFileOf, runRecorder, sampleOf } from '../../helpers/samples.js';
+import { runFileOf, runRecorder, sampleOf } from '../../helpers/samples.js';
 
 describe('buildRunFile()', () => {
   it('operations count in the load stage in which they are due; the warm-up is none', () => {
@@ -63,8 +62,8 @@ describe('buildRunFile() of a run that goes on', () => {
     const recorder = runRecorder();
     recorder.start(0, 0);
     recorder.start(1, 0);
-    const parts = partsOf({ stats: recorder.rest(), durationUs, end: 'running', audit: null });
-    return buildRunFile({ ...parts, generator: { ...parts.generator, samplesDropped: null } });
+    const generator = { ...runFileOf().generator, samplesDropped: null };
+    return runFileOf({ stats: recorder.rest(), durationUs, end: 'running', audit: null, generator });
   };
 
   it('rates are those of the window so far', () => {

@@ -1,7 +1,7 @@
 /** Run files as studies get them, with figures of their own. */
 import { RUNS_MAY_DIFFER_IN } from '../../../src/cli/options.js';
 import { Distribution } from '../../../src/stats/histogram.js';
-import { partsOf, runFileOf } from '../../helpers/samples.js';
+import { runFileOf } from '../../helpers/samples.js';
 
 /** @import { RunFile } from '../../../src/contracts/run-file.d.ts' */
 
@@ -18,7 +18,7 @@ export const ENVIRONMENT = {
   inclusion: { name: 'blocks', why: 'as asked' },
   ...{ endpoints: [], workload: {} },
 };
-const { generator } = partsOf();
+const { generator } = runFileOf();
 /** What all of them have in common. */
 const COMMON = runFileOf({
   generator: {
