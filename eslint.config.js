@@ -115,7 +115,7 @@ const RAW_ANSWERS = [
 ].map((selector) => ({ selector, message: 'Raw answer of a node: use a question of src/chain/answers.js.' }));
 
 /** The kit of workloads has an Interface of ethers. */
-const NO_CONTRACT = String.raw`^(?!\./(contracts/)?[\w-]+\.d\.ts$|ethers$)`;
+const NO_CONTRACT = String.raw`^(?!(\.|\.\.?/contracts)/[\w-]+\.d\.ts$|ethers$)`;
 const OF_CONTRACTS = 'A contract imports contracts only, at the top of its file.';
 
 export default [

@@ -1,9 +1,8 @@
 /** The types of the library, as docs/library.md explains it. */
-import type { IntervalRow, RunFile } from './contracts/run-file.d.ts';
+import type { IntervalRow, RunFile, RungJson } from './contracts/run-file.d.ts';
 import type { Create, Workload } from './contracts/workload.d.ts';
 
 export type {
-  BrokenJson as BrokenPromises,
   Counts,
   DistributionJson as Distribution,
   GroupJson as Group,
@@ -14,6 +13,12 @@ export type {
   Series,
 } from './contracts/run-file.d.ts';
 export type { Create, Workload } from './contracts/workload.d.ts';
+
+/**
+ * Operations that had reached a finality level: broken: those that no block has at the end, by cause; restored: those that a
+ * block has only because stress sent them again. Null: not measured.
+ */
+export type BrokenPromises = Pick<RungJson, 'broken' | 'restored'>;
 
 /** A rung of the ladder of promises; auto: all that the chain has. */
 export type Rung = 'auto' | 'pending' | 'safe' | 'finalized';

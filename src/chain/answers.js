@@ -7,7 +7,17 @@ import { MAX_IN_FLIGHT } from './rpc.js';
  * cannot be right without it) or feeds a figure only (null where it is absent or odd); other fields are not used. An
  * answer belongs to the hash or number that was asked for, whatever the node prints.
  *
- * @import { Asked, BlockWithHashes, BlockWithTransactions, ChainLog, ChainReceipt, ChainTransaction, Fee, Header, Purpose, Question, Rpc } from '../contracts/chain.d.ts'
+ * @import { BlockWithHashes, ChainLog, ChainReceipt, ChainTransaction, Fee, Header, Purpose, Rpc } from '../contracts/chain.d.ts'
+ *
+ * @typedef {{display: string, secrets?: readonly string[], method: string}} Asked for messages about an answer
+ *
+ * @typedef {Header & {transactions: ChainTransaction[]}} BlockWithTransactions
+ */
+
+/**
+ * A request and how its answer becomes a value.
+ * @template T
+ * @typedef {{method: string, params: unknown[], read: (answer: unknown, from: Asked) => T}} Question
  */
 
 /** 0x and 32 bytes. */

@@ -10,9 +10,10 @@ import { TransportError } from '../errors.js';
  * The endpoints of a run as one thread uses them. Several endpoints of one chain are one Rpc: each request is routed by
  * its purpose and by the health of the endpoints.
  *
- * @import { Headers, Purpose, RetryOptions, Rpc, Spread, ThreadStats, Traffic, Transport } from '../contracts/chain.d.ts'
+ * @import { Headers, Purpose, Rpc, Spread, ThreadStats, Traffic, Transport } from '../contracts/chain.d.ts'
  * @import { Clock } from '../contracts/common.d.ts'
  * @import { ChainIdentityState } from './chain-identity.js'
+ * @import { RetryOptions } from './retries.js'
  */
 
 /** @type {readonly Spread[]} */

@@ -5,7 +5,10 @@ import { ProtocolError, RpcError } from '../errors.js';
  * on another client. So words decide, and the code only where no pattern matches. Words only speed a decision up: whether
  * a transaction has arrived is decided by the chain.
  *
- * @import { Refusal, RefusalClass, StatedPrice } from '../contracts/chain.d.ts'
+ * @import { RefusalClass, StatedPrice } from '../contracts/chain.d.ts'
+ *
+ * @typedef {{is: RefusalClass, stated: StatedPrice, mayBeFull: boolean, isUnknown: boolean}} Refusal the meaning of an error answer to a
+ *   submission; mayBeFull: if the node takes others at that price, its pool is full; isUnknown: no words of the table, and no code
  *
  * @typedef {object} Row
  * @property {RefusalClass} is

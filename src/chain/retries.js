@@ -4,8 +4,16 @@ import { classOf, isAbsent, isBusy } from './refusals.js';
 import { batchOf } from './rpc.js';
 
 /**
- * @import { Purpose, Question, RetryOptions, Rpc } from '../contracts/chain.d.ts'
+ * @import { Purpose, Rpc } from '../contracts/chain.d.ts'
  * @import { Clock } from '../contracts/common.d.ts'
+ * @import { Question } from './answers.js'
+ *
+ * @typedef {object} RetryOptions purposes whose calls are retried, until a signal aborts or a time limit
+ * @property {Clock} clock
+ * @property {() => number} [random] from 0 to 1
+ * @property {Partial<Record<Purpose, AbortSignal>>} signals
+ * @property {Partial<Record<Purpose, number>>} [mostMs] longest time of the retries of a call
+ * @property {() => void} [onAnswer] an endpoint has answered a call of these purposes, or the check of its health
  */
 
 /** The retry policy: which failures may be temporary, how long to wait, and for how long to try again. */

@@ -27,12 +27,6 @@ export type RefusalClass =
   | 'absent'
   | 'invalid';
 
-/** A request and how its answer becomes a value. */
-export type Question<T> = { method: string; params: unknown[]; read: (answer: unknown, from: Asked) => T };
-
-/** For messages about an answer. */
-export type Asked = { display: string; secrets?: readonly string[]; method: string };
-
 /** Null: the node does not state it. Hashes and addresses are in lower case. */
 export type Header = {
   number: number;
@@ -48,8 +42,6 @@ export type Header = {
 };
 
 export type BlockWithHashes = Header & { transactions: string[] };
-
-export type BlockWithTransactions = Header & { transactions: ChainTransaction[] };
 
 export type ChainTransaction = {
   hash: string;
@@ -216,18 +208,6 @@ export type Rpc = {
 
 export type BatchFacts = GeneratorFacts['batches'];
 
-/** Purposes whose calls are retried, until a signal aborts or a time limit. */
-export type RetryOptions = {
-  clock: Clock;
-  /** from 0 to 1 */
-  random?: () => number;
-  signals: Partial<Record<Purpose, AbortSignal>>;
-  /** longest time of the retries of a call */
-  mostMs?: Partial<Record<Purpose, number>>;
-  /** an endpoint has answered a call of these purposes, or the check of its health */
-  onAnswer?: () => void;
-};
-
 export type Spread = 'sticky' | 'round-robin' | 'apart';
 
 export type ChainInfo = {
@@ -365,9 +345,6 @@ export type OfferLimits = { fixedBy: string | null; mostWei: bigint | null; leas
 
 /** A minimum in a refusal, per gas. */
 export type StatedPrice = { tipWei?: bigint; priceWei?: bigint; baseFeeWei?: bigint };
-
-/** The meaning of an error answer to a submission. mayBeFull: if the node takes others at that price, its pool is full; isUnknown: no words of the table, and no code */
-export type Refusal = { is: RefusalClass; stated: StatedPrice; mayBeFull: boolean; isUnknown: boolean };
 
 /** updateFraction: of excess blob gas, by which the price grows e-fold (EIP-4844) */
 export type BlobFeeState = { excessBlobGas: number; updateFraction: number };

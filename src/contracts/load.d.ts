@@ -5,11 +5,9 @@
 import type {
   Call,
   FeeState,
-  NetworkConfig,
   OpenTransport,
   Request,
   Rpc,
-  SeenBlock,
   Sender,
   ThreadStats,
   Wallet,
@@ -24,11 +22,7 @@ import type {
   GasOfOperations,
   LoopReading,
   OutcomeCounts,
-  IntervalRow,
-  Phase,
   ReorgEvent,
-  Reorgs,
-  RunFile,
   SelfReading,
   SocketsReading,
   Stage,
@@ -143,9 +137,6 @@ export type InstanceConfig = StartConfig & {
   allowPartial: boolean;
 };
 
-/** What the load of one thread needs of the options: plain data without keys. */
-export type EngineConfig = Readonly<{ load: LoadConfig; network: NetworkConfig; workload: WorkloadConfig }>;
-
 // the workload of contracts/workload.d.ts with everything filled in
 
 export type Check = Required<Own.Check>;
@@ -168,22 +159,6 @@ export type CallPreparation = {
   notice: (line: string) => void;
   /** beside transactions: what the set-up may change is no error yet */
   isBeforeSetUp?: boolean;
-};
-
-export type Settings = Partial<WorkloadConfig>;
-
-export type DataSet = {
-  schema: string;
-  chainId: number;
-  /** null if the node has pruned its genesis block */
-  genesisHash: string | null;
-  address: string;
-  /** of data of each log */
-  bytes: number;
-  /** logs per page */
-  pageSize: number;
-  /** numbers of the blocks, by page */
-  blocks: number[];
 };
 
 /** Gas for the funding check. */
@@ -274,13 +249,6 @@ export type ThreadHost = {
   terminate: () => Promise<unknown>;
 };
 
-/** A thread as its program sees it. */
-export type ThreadPort = {
-  postMessage: (message: unknown) => void;
-  on(event: 'message', listener: (message: never) => void): unknown;
-  close: () => void;
-};
-
 /** Lets a run wait for other instances before its load. */
 export type BeforeLoad = (options: {
   id: string;
@@ -310,27 +278,6 @@ export type LoadPlan = {
   endUs: number;
 };
 
-/** The load, in this thread (core/engine.js) or in several (core/workers.js); Ledger: what the audit compares with the chain. */
-export type Engine<Ledger> = {
-  /** before the load; the signal ends it early */
-  prepare: (signal: AbortSignal) => Promise<void>;
-  start: (plan: LoadPlan) => void;
-  /** the automatic warm-up finds the start of the window during the load */
-  setWindow: (plan: LoadPlan) => void;
-  /**
-   * what was done since the last interval; nothing in it is proportional to the number of wallets. hasFigures: false:
-   * counts and rates only, which cost little
-   */
-  snapshot: (nowUs: number, endsInterval: boolean, hasFigures?: boolean) => Promise<Snapshot>;
-  /** a verb of Control; whether one, or all, have taken it */
-  post: (message: ControlMessage) => Promise<boolean>;
-  /** starts no more operations; the window ends at nowUs */
-  stop: (nowUs: number) => void;
-  /** waits for the operations in flight, and abandons the rest after the time limit or on abort */
-  drain: (timeoutMs: number, signal: AbortSignal) => Promise<Ledger>;
-  close: () => Promise<void>;
-};
-
 /**
  * What an observer may do to the load, and all that it may do: in all threads, and on both sides of a mix. Without a call an
  * operation pays one field read.
@@ -346,9 +293,6 @@ export type Control = {
   /** takes gas that is not of an operation from the budget (--max-spend); negative: gives it back; false: there is too little */
   charge: (wei: bigint) => Promise<boolean>;
 };
-
-/** isForOne: the first thread that takes it */
-export type ControlMessage = { verb: keyof Control; args: readonly unknown[]; isForOne?: boolean };
 
 export type Snapshot = {
   atUs: number;
@@ -367,12 +311,6 @@ export type Snapshot = {
   violation: string | null;
   /** where the throughput counts what was verified since the last snapshot */
   spread: SpreadReport;
-};
-
-/** a snapshot for another thread */
-export type SnapshotState = Omit<Snapshot, 'interval' | 'rest'> & {
-  interval: (Omit<EngineReport, 'stats'> & { stats: StatsState }) | null;
-  rest: StatsState | null;
 };
 
 /** An interval that has ended. */
@@ -454,29 +392,6 @@ export type OperationIdentity = Pick<Sample, 'walletIndex' | 'nonce' | 'startedA
   live?: Pick<Sample, 'intendedAtUs' | 'acceptedAtUs' | 'receiptAtUs'>;
 };
 
-/** An operation whose block left the chain. seenAtUs: when that block was read; null: the operation had ended */
-export type RemovedOperation = OperationIdentity & { blockNumber: number; seenAtUs: number | null };
-
-/** Listens in a thread of the load. What it throws detaches it. */
-export type Observer = {
-  /** before the load, which waits for it */
-  prepare?: (signal: AbortSignal) => Promise<void>;
-  /** the load begins */
-  begin?: () => void;
-  /** a block was read */
-  block?: (block: SeenBlock) => void;
-  /** an operation has ended: must be cheap */
-  operation?: (sample: Sample) => void;
-  /** blocks from this number on left the chain */
-  reorg?: (blockNumber: number, removed: readonly RemovedOperation[]) => void;
-  /** of an operation that was not verified, or whose transaction the node has lost */
-  status?: (operation: OperationIdentity, status: TransactionStatus) => void;
-  /** the facts since the last interval ended: plain data and distributions; endsInterval: false: they will be asked for again */
-  interval?: (endsInterval: boolean) => unknown;
-  /** after the drain, or when it is detached: ends what it began; its last facts are part of the next interval */
-  finish?: () => Promise<void>;
-};
-
 /** What an observer in a thread can use. */
 export type ObserverTools = {
   rpc: Pick<Rpc, 'call' | 'gather'>;
@@ -497,33 +412,6 @@ export type ObserverTools = {
   /** plain data for the side of the run */
   post: (message: unknown) => void;
   onBug: (error: Error) => void;
-};
-
-/** What the run has when its observers are made, before the load. */
-export type OpenOptions = {
-  rpc: Rpc;
-  wallets: readonly Wallet[];
-  /** name of the detector; null: plain calls */
-  inclusion: string | null;
-  /** of the load; null: closed loop */
-  ratePerSecond: number | null;
-  /** the highest rate that can be scheduled */
-  highestPerSecond: number;
-  /** number of operations that start at once */
-  firstOperations: number;
-  isMix: boolean;
-  /** of a transaction, estimated; null: plain calls */
-  gasPerOperation: bigint | null;
-  /** a thread beside the load; its module, its task, and what it posts */
-  openThread: (module: URL, task: object, onMessage: (message: unknown) => void) => SideThread;
-  /** ends early with the run */
-  unlessStopped: <T>(action: () => Promise<T>) => Promise<T>;
-  clock: Clock;
-  stop: Stop;
-  /** null: wallets are not paid during the load */
-  refill: RefillPlan | null;
-  /** the balances of the wallets before the load, or why they are not known */
-  before: { wei: bigint } | { why: string };
 };
 
 /** What pays wallets during the load, for a thread of its own: contains the funder's key. */
@@ -552,56 +440,12 @@ export type RefillPlan = {
 /** What the wallets were paid during the load, by position, or why it is not known. */
 export type WalletPayments = { wei: readonly bigint[] } | { why: string };
 
-/** A thread beside the load. */
-export type SideThread = {
-  post: (message: object) => void;
-  /** its result, or why there is none */
-  result: Promise<unknown>;
-  finish: (message: object, timeoutMs: number) => Promise<unknown>;
-};
-
-/** The side of the run of an observer, in the main thread. */
-export type RunObserver = Pick<Observer, 'block' | 'status'> & {
-  /** of its sides in the threads: plain data; absent: it has none there */
-  plan?: unknown;
-  /** noAnswer: aborts when the end of the run no longer waits for an endpoint that answers nothing */
-  begin?: (run: { warnOf: Warn; warnOnce: Warn; control: Control; noAnswer: AbortSignal }) => void;
-  /** the warm-up measures it; null: nothing to measure */
-  rate?: MeasuredRate | null;
-  /** an automatic warm-up has set the window */
-  window?: (plan: LoadPlan) => void;
-  /** from its side in a thread */
-  message?(message: unknown): void;
-  snapshot?: (snapshot: Snapshot) => void;
-  /** its members of the row of the interval that has ended */
-  row?: (phase: Phase, endUs: number) => Partial<IntervalRow>;
-  /** the load is over, the audit follows */
-  drained?(facts: unknown): Promise<void> | void;
-  /** after the audit */
-  finish?: (ended: RunEnd) => Promise<void>;
-  /** its members of the run file, by the facts of all threads so far */
-  describe(facts: unknown): { members: Partial<RunFile>; unmeasured?: Record<string, string> };
-};
-
-type Warn = (kind: string, words: string) => void;
-
 /** A rate of the window that is known at the end of the warm-up. */
 export type MeasuredRate = {
   /** whether the warm-up has enough operations */
   readonly isEnough: boolean;
   /** ends the measurement */
   measure(): Promise<void>;
-};
-
-export type RunEnd = {
-  rpc: Rpc;
-  /** why there is none; null: there is one */
-  noAudit: string | null;
-  isAborted: boolean;
-  reorgs: Reorgs;
-  /** as the load has counted it */
-  gas: GasOfOperations;
-  intervals: readonly IntervalRow[];
 };
 
 // figures of the load (stats/)
@@ -645,15 +489,6 @@ export type GroupFigures = {
   latency: Distribution;
   /** of censored operations due inside the window */
   censored: Distribution;
-};
-
-/** Operations by a finality level. */
-export type LevelFigures = {
-  /** of the operations that reached it, from when each was due */
-  latency: Distribution;
-  /** of the others: how long it was waited for */
-  censored: Distribution;
-  notMeasured: number;
 };
 
 /** The figures of a run, or of a part of its time or of its wallets. */

@@ -2,16 +2,7 @@
  * A run as data. The run file that `--out` writes (evm-stress/run@1) and its parts have one source, docs/run.schema.json,
  * of which their types are made (run-schema.d.ts). Here is what it is built from, and the figures that are read from it.
  */
-import type {
-  BrokenCounts,
-  GeneratorFacts,
-  GroupJson,
-  NodeLimitFacts,
-  Pauses,
-  RunFile,
-  RungJson,
-  ThresholdResult,
-} from './run-schema.d.ts';
+import type { GeneratorFacts, NodeLimitFacts, Pauses, RunFile, ThresholdResult } from './run-schema.d.ts';
 
 export type * from './run-schema.d.ts';
 
@@ -44,29 +35,6 @@ export type Refusals = NonNullable<GeneratorFacts['refusals']>;
 /** Older files lack some. */
 export type Resubmissions = Required<GeneratorFacts['resubmissions']>;
 
-export type EndpointFigures = {
-  /** with its number if another one looks the same */
-  display: string;
-  clientVersion: string | null;
-  /** operations whose last submission went to this endpoint */
-  group: GroupJson;
-  tps: number | null;
-  /** null: files of older versions do not tell */
-  outages: number | null;
-  awayMs: number | null;
-};
-
-/**
- * broken: operations whose finality level was reached and that no block has at the end, by cause; restored: operations that
- * a block has only because stress sent them again
- */
-type Broken = { broken: BrokenCounts; restored: number };
-
-/** The same in the run file; null if not measured. */
-export type BrokenJson = Pick<RungJson, keyof Broken>;
-
-export type BrokenPromises = Broken & { rungs: Record<string, Broken> };
-
 /** A limit of --threshold. */
 export type Threshold = Pick<ThresholdResult, 'expression' | 'figure' | 'operator' | 'limit' | 'unit'>;
 
@@ -96,21 +64,6 @@ export type Unknown = { readonly why: string; readonly isUnknown: true };
 export type WithUnknown<T> =
   | (null extends T ? Unknown : never)
   | (T extends readonly (infer U)[] ? WithUnknown<U>[] : T extends object ? { [K in keyof T]: WithUnknown<T[K]> } : T);
-
-/** The same as it is written: null in place of what is unknown. */
-export type Written<T> = T extends Unknown
-  ? null
-  : T extends readonly (infer U)[]
-    ? Written<U>[]
-    : T extends object
-      ? { [K in keyof T]: Written<T[K]> }
-      : T;
-
-/**
- * Censored values are known to be at least the time waited; they may be infinite. us: with censored values as the time
- * waited, null when nothing was recorded; atMostUs: with them as infinity, the same where that makes no difference.
- */
-export type Bounds = { us: number | null; atMostUs: number };
 
 /** A figure and its upper bound; censored: number of censored operations, or of checks that could not be made. */
 export type FigureBounds = { value: number; atMost: number; censored: number };

@@ -208,37 +208,11 @@ export type StudyFile = {
   };
 };
 
-/** Live pairs; end: as in Sequential, or complete. */
-export type PairsFile = StudyFile & {
-  /** options that must be the same to continue */
-  asked: Record<string, string>;
-  /** of the coin of --until-sure */
-  seed: number;
-  failures: PairFailure[];
-};
-
 /** a run of a pair that measured nothing, or not to its end; the second one of a pair leaves it out */
 export type PairFailure = { pair: number; side: 'a' | 'b'; exitCode: number; reason: string };
 
 /** the same in a comparison */
 export type SideFailure = Omit<PairFailure, 'side'> & { side: 'base' | 'candidate' };
-
-export type BisectFile = StudyFile & {
-  end: 'running' | 'complete' | 'interrupted' | 'failed';
-  /** as in PairsFile */
-  asked: Record<string, string>;
-  /** of the order within pairs */
-  seed: number;
-  /** reason by commit */
-  skipped: Record<string, string>;
-  pairs: BisectPair[];
-  /** with their probabilities to be the first bad one */
-  commits: Array<{ id: string; subject: string; probability: number }>;
-  result: { reason: string; words: string; from: string; to: string; probability: number } | null;
-};
-
-/** values of the metric at the good commit and at the other one; files: their run files */
-export type BisectPair = { commit: string; good: number; candidate: number; isGoodFirst: boolean; files: string[] };
 
 /** Pairs of runs: the i-th runs of both sides were neighbours. */
 export type Both = {

@@ -1,7 +1,10 @@
-/** @import { Control, ControlMessage } from '../contracts/load.d.ts' */
+/** @import { Control } from '../contracts/load.d.ts' */
 
 /**
  * The side of the run of Control. Threads and the mix carry its messages without knowing them; the driver does what they say.
+ *
+ * @typedef {{verb: keyof Control, args: readonly unknown[], isForOne?: boolean}} ControlMessage isForOne: the first thread that
+ *   takes it
  *
  * @typedef {{post: (message: ControlMessage) => Promise<boolean>}} Target an engine, or a thread of it
  */

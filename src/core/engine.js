@@ -22,15 +22,37 @@ import { Storm } from './storm.js';
 import { Lookups, MAX_SUBMISSIONS, RetryPolicy, Submissions, lookUp } from './submit.js';
 
 /**
- * @import { Block, Call, Fee, Fees, InclusionDetector, Reorg, Rpc, SeenBlock, Sighting, Signer, ThreadStats } from '../contracts/chain.d.ts'
+ * @import { Block, Call, Fee, Fees, InclusionDetector, NetworkConfig, Reorg, Rpc, SeenBlock, Sighting, Signer, ThreadStats } from '../contracts/chain.d.ts'
  * @import { Clock } from '../contracts/common.d.ts'
- * @import { ControlMessage, Engine, EngineConfig, EngineReport, ObserverTools, LoadPlan, MachineProbes, Schedule, Snapshot, SpreadReport, TransactionWorkload, Workload } from '../contracts/load.d.ts'
+ * @import { EngineReport, ObserverTools, LoadConfig, LoadPlan, MachineProbes, Schedule, Snapshot, SpreadReport, TransactionWorkload, Workload, WorkloadConfig } from '../contracts/load.d.ts'
  * @import { EngineStats, Refusals, ReorgEvent, Resubmissions } from '../contracts/run-file.d.ts'
  * @import { DetectorRow } from '../inclusion/index.js'
  * @import { DriverOptions } from './driver.js'
  * @import { Account } from './nonces.js'
  * @import { Tools } from './operation.js'
  * @import { Share } from './pacer.js'
+ * @import { ControlMessage } from './control.js'
+ */
+
+/**
+ * What the load of one thread needs of the options: plain data without keys.
+ * @typedef {Readonly<{load: LoadConfig, network: NetworkConfig, workload: WorkloadConfig}>} EngineConfig
+ */
+
+/**
+ * The load: in this thread (ThreadEngine), in several (workers.js), or of two sides (mixed-engine.js).
+ *
+ * @typedef {object} Engine
+ * @property {(signal: AbortSignal) => Promise<void>} prepare before the load; the signal ends it early
+ * @property {(plan: LoadPlan) => void} start
+ * @property {(plan: LoadPlan) => void} setWindow the automatic warm-up finds the start of the window during the load
+ * @property {(nowUs: number, endsInterval: boolean, hasFigures?: boolean) => Promise<Snapshot>} snapshot what was done since the last
+ *   interval; nothing in it is proportional to the number of wallets. hasFigures: false: counts and rates only, which cost little
+ * @property {(message: ControlMessage) => Promise<boolean>} post a verb of Control; whether one, or all, have taken it
+ * @property {(nowUs: number) => void} stop starts no more operations; the window ends at nowUs
+ * @property {(timeoutMs: number, signal: AbortSignal) => Promise<Ledger>} drain waits for the operations in flight, and abandons the
+ *   rest after the time limit or on abort
+ * @property {() => Promise<void>} close
  */
 
 /**
@@ -77,7 +99,7 @@ import { Lookups, MAX_SUBMISSIONS, RetryPolicy, Submissions, lookUp } from './su
 /** @type {Part} */
 const WHOLE = Object.freeze({ from: 0, to: 1 });
 
-/** @implements {Engine<Ledger>} */
+/** @implements {Engine} */
 export class ThreadEngine {
   #recorder;
   #ledger;

@@ -11,13 +11,14 @@ import { Throughput } from '../stats/throughput.js';
  * @import { ThreadStats } from '../contracts/chain.d.ts'
  * @import { Clock, Stop } from '../contracts/common.d.ts'
  * @import { RunContext } from '../contracts/config.d.ts'
- * @import { Engine, EngineReport, LoadConfig, LoadPlan, MeasuredRate, Snapshot, Stopped } from '../contracts/load.d.ts'
+ * @import { EngineReport, LoadConfig, LoadPlan, MeasuredRate, Snapshot, Stopped } from '../contracts/load.d.ts'
  * @import { Output, Totals } from '../contracts/output.d.ts'
  * @import { Counts, GeneratorFacts, IntervalRow, Phase, Readings, RunFile } from '../contracts/run-file.d.ts'
  * @import { RunObservers } from '../observers/index.js'
  * @import { LoadFigures } from '../stats/run-file.js'
  * @import { Ledger } from './ledger.js'
  * @import { Checkpoints, Watch } from './reports.js'
+ * @import { Engine } from './engine.js'
  */
 
 /**
@@ -26,7 +27,7 @@ import { Throughput } from '../stats/throughput.js';
  * @property {Clock} clock
  * @property {Output[]} outputs
  * @property {Stop} stop
- * @property {Engine<Ledger>} engine
+ * @property {Engine} engine
  * @property {Watch} watch
  * @property {WarmUp | null} [warmUp] null unless --warmup auto
  * @property {readonly string[]} [names] of the endpoints

@@ -14,9 +14,10 @@ import { counted } from '../text.js';
  *
  * @import { Rpc } from '../contracts/chain.d.ts'
  * @import { Config } from '../contracts/config.d.ts'
- * @import { CallWorkload, Engine, Platform, WorkloadConfig } from '../contracts/load.d.ts'
+ * @import { CallWorkload, Platform, WorkloadConfig } from '../contracts/load.d.ts'
  * @import { Ledger } from './ledger.js'
  * @import { KnownChain } from './setup.js'
+ * @import { Engine } from './engine.js'
  */
 
 /**
@@ -91,9 +92,9 @@ export async function openCalls(calls, network) {
   };
 }
 
-/** @param {Engine<Ledger>[]} engines of transactions, and of calls @returns {Engine<Ledger>} */
+/** @param {Engine[]} engines of transactions, and of calls @returns {Engine} */
 export function mixEngines(engines) {
-  /** @template T @param {(engine: Engine<Ledger>) => T} call @returns {Promise<Array<Awaited<T>>>} */
+  /** @template T @param {(engine: Engine) => T} call @returns {Promise<Array<Awaited<T>>>} */
   const all = (call) => Promise.all(engines.map(call));
   return {
     prepare: async (signal) => void (await all((engine) => engine.prepare(signal))),

@@ -23,7 +23,7 @@ import { Silence } from './silence.js';
  * @import { DevChain } from '../contracts/chain.d.ts'
  * @import { Clock, Log, Stop } from '../contracts/common.d.ts'
  * @import { Config, RunContext } from '../contracts/config.d.ts'
- * @import { CommonStart, Engine, TransactionWorkload, WalletPayments } from '../contracts/load.d.ts'
+ * @import { CommonStart, TransactionWorkload, WalletPayments } from '../contracts/load.d.ts'
  * @import { Closed, Output } from '../contracts/output.d.ts'
  * @import { AuditReport, RunEnvironment, RunFile, Verdict } from '../contracts/run-file.d.ts'
  * @import { Endpoints } from '../chain/endpoints.js'
@@ -33,6 +33,7 @@ import { Silence } from './silence.js';
  * @import { Ledger } from './ledger.js'
  * @import { SetUp } from './setup.js'
  * @import { LoadFigures } from '../stats/run-file.js'
+ * @import { Engine } from './engine.js'
  */
 
 /**
@@ -63,7 +64,7 @@ import { Silence } from './silence.js';
  * @property {SetUp} setUp
  * @property {Listeners} listeners
  * @property {RunEnvironment} environment
- * @property {Engine<Ledger>} engine ready to start
+ * @property {Engine} engine ready to start
  * @property {LoadFigures} loaded the figures of the load
  * @property {Ledger} ledger
  * @property {Audited} audited

@@ -9,8 +9,9 @@ import { serve } from './thread.js';
  * The program of the threads that SideThread starts.
  *
  * @import { Rpc } from '../contracts/chain.d.ts'
- * @import { Platform, ThreadPort } from '../contracts/load.d.ts'
+ * @import { Platform } from '../contracts/load.d.ts'
  * @import { SideTask } from './side-thread.js'
+ * @import { ThreadPort } from './thread.js'
  */
 
 /** @param {SideTask} data @param {ThreadPort} port @param {Platform} platform */

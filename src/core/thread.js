@@ -2,7 +2,12 @@
  * A thread and the requests to it: the host of workers and of the threads beside the load. Messages without an answer go
  * both ways.
  *
- * @import { StartThread, ThreadPort } from '../contracts/load.d.ts'
+ * @import { StartThread } from '../contracts/load.d.ts'
+ *
+ * @typedef {object} ThreadPort a thread as its program sees it
+ * @property {(message: unknown) => void} postMessage
+ * @property {(event: 'message', listener: (message: never) => void) => unknown} on
+ * @property {() => void} close
  *
  * @typedef {{id?: number, method: string, args: any[]}} ToThread without an id it is a message
  * @typedef {{id: number, result: any} | {id?: undefined, message: any}} FromThread

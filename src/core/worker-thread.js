@@ -36,12 +36,19 @@ import { serve } from './thread.js';
 /**
  * @import { BatchFacts, FeeState, SeenBlock, WalletState } from '../contracts/chain.d.ts'
  * @import { Clock } from '../contracts/common.d.ts'
- * @import { EngineConfig, Platform, Sample, Schedule, SnapshotState, ThreadPort, WorkloadState } from '../contracts/load.d.ts'
+ * @import { EngineReport, Platform, Sample, Schedule, Snapshot, StatsState, WorkloadState } from '../contracts/load.d.ts'
  * @import { StopReason } from './driver.js'
  * @import { ChainIdentityState } from '../chain/chain-identity.js'
  * @import { Endpoints } from '../chain/endpoints.js'
- * @import { ChainTools, Part } from './engine.js'
+ * @import { ChainTools, EngineConfig, Part } from './engine.js'
  * @import { Share } from './pacer.js'
+ * @import { ThreadPort } from './thread.js'
+ */
+
+/**
+ * A snapshot for another thread.
+ * @typedef {Omit<Snapshot, 'interval' | 'rest'> & {interval: (Omit<EngineReport, 'stats'> & {stats: StatsState}) | null, rest: StatsState | null}}
+ *   SnapshotState
  */
 
 /** Limits of a batch of samples. */

@@ -28,15 +28,16 @@ import { Thread } from './thread.js';
 /**
  * @import { SeenBlock } from '../contracts/chain.d.ts'
  * @import { Clock, Stop } from '../contracts/common.d.ts'
- * @import { ControlMessage, Engine, EngineConfig, LoadPlan, Platform, Sample, Schedule, Snapshot, SnapshotState, Workload } from '../contracts/load.d.ts'
+ * @import { LoadPlan, Platform, Sample, Schedule, Snapshot, Workload } from '../contracts/load.d.ts'
  * @import { Output } from '../contracts/output.d.ts'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { StressError } from '../errors.js'
  * @import { StopReason } from './driver.js'
- * @import { ChainTools } from './engine.js'
+ * @import { ChainTools, Engine, EngineConfig } from './engine.js'
  * @import { LedgerState } from './ledger.js'
  * @import { Account } from './nonces.js'
- * @import { Method, Task, WorkerMessage } from './worker-thread.js'
+ * @import { Method, SnapshotState, Task, WorkerMessage } from './worker-thread.js'
+ * @import { ControlMessage } from './control.js'
  */
 
 /** Time limit of an answer of a worker, also after the end of the drain. */
@@ -221,7 +222,7 @@ function errorOf({ reason, message }) {
  * @property {Stop} stop
  * @property {Output[]} outputs
  *
- * @implements {Engine<Ledger>}
+ * @implements {Engine}
  */
 class WorkerPool {
   #options;
@@ -372,7 +373,7 @@ class WorkerPool {
  * @property {ChainTools | null} chain null: plain calls
  */
 
-/** @param {EngineParts} parts @returns {Promise<Engine<Ledger>>} */
+/** @param {EngineParts} parts @returns {Promise<Engine>} */
 export async function createEngine(parts) {
   const { endpoints, platform, stop, outputs } = parts;
   const listeners = [...outputs.flatMap((output) => output.block?.bind(output) ?? []), parts.onBlock ?? []].flat();

@@ -6,9 +6,9 @@ import { digits } from '../text.js';
  * The gas of our operations, by the receipts of their blocks.
  *
  * @import { Rpc } from '../contracts/chain.d.ts'
- * @import { OpenOptions, RunObserver } from '../contracts/load.d.ts'
  * @import { GasOfOperations, GasRateFacts } from '../contracts/run-file.d.ts'
  * @import { ObserverRow } from './index.js'
+ * @import { OpenOptions, RunObserver } from './observer.d.ts'
  */
 
 /** The measurement ends with as many operations or blocks. Fewer operations tell too little of a mix. */

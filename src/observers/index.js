@@ -12,9 +12,10 @@ import { refills } from './refills/index.js';
  * @import { SeenBlock } from '../contracts/chain.d.ts'
  * @import { Clock } from '../contracts/common.d.ts'
  * @import { Config } from '../contracts/config.d.ts'
- * @import { LoadPlan, Observer, ObserverTools, OpenOptions, OperationIdentity, RemovedOperation, RunEnd, RunObserver, Sample, Snapshot, TransactionStatus } from '../contracts/load.d.ts'
+ * @import { LoadPlan, ObserverTools, OperationIdentity, Sample, Snapshot, TransactionStatus } from '../contracts/load.d.ts'
  * @import { IntervalRow, Phase, RunFile } from '../contracts/run-file.d.ts'
  * @import { StressError } from '../errors.js'
+ * @import { Observer, OpenOptions, RemovedOperation, RunEnd, RunObserver } from './observer.d.ts'
  *
  * @typedef {object} ObserverRow
  * @property {(config: Config, tools: CheckTools) => Promise<void>} [check] before anything is sent: what it needs is there

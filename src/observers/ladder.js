@@ -16,10 +16,22 @@ import { FlashblockFeed, checkFeed } from './flashblocks.js';
  *
  * @import { Rpc } from '../contracts/chain.d.ts'
  * @import { Config } from '../contracts/config.d.ts'
- * @import { LevelFigures, Observer, ObserverTools, OperationIdentity, RemovedOperation, RunObserver, Sample, TransactionStatus, Warn } from '../contracts/load.d.ts'
- * @import { BrokenPromises, RunFile, Rung, Unknown, WithUnknown } from '../contracts/run-file.d.ts'
+ * @import { ObserverTools, OperationIdentity, Sample, TransactionStatus } from '../contracts/load.d.ts'
+ * @import { BrokenCounts, RunFile, Rung, Unknown, WithUnknown } from '../contracts/run-file.d.ts'
  * @import { FeedAddress } from './flashblocks.js'
  * @import { ObserverRow } from './index.js'
+ * @import { Observer, RemovedOperation, RunObserver, Warn } from './observer.d.ts'
+ *
+ * @typedef {object} LevelFigures operations by a finality level
+ * @property {Distribution} latency of the operations that reached it, from when each was due
+ * @property {Distribution} censored of the others: how long it was waited for
+ * @property {number} notMeasured
+ *
+ * @typedef {object} Broken
+ * @property {BrokenCounts} broken operations whose finality level was reached and that no block has at the end, by cause
+ * @property {number} restored operations that a block has only because stress sent them again
+ *
+ * @typedef {Broken & {rungs: Record<string, Broken>}} BrokenPromises
  *
  * @typedef {object} PendingLevel an operation that had reached a level, and may not be in the chain
  * @property {number} reached levels

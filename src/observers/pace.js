@@ -13,9 +13,10 @@ import { counted } from '../text.js';
  * and at the base fee; the threads start, or hold back, operations.
  *
  * @import { Config } from '../contracts/config.d.ts'
- * @import { Control, OpenOptions, RunObserver } from '../contracts/load.d.ts'
+ * @import { Control } from '../contracts/load.d.ts'
  * @import { PaceFacts, PoolDepth, WithUnknown } from '../contracts/run-file.d.ts'
  * @import { ObserverRow } from './index.js'
+ * @import { OpenOptions, RunObserver } from './observer.d.ts'
  */
 
 /** Between two looks at the pool. */

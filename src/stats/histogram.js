@@ -5,13 +5,17 @@ import { InputError } from '../errors.js';
 /**
  * @import * as Contract from '../contracts/load.d.ts'
  * @import { DistributionState } from '../contracts/load.d.ts'
- * @import { Bounds, DistributionJson } from '../contracts/run-file.d.ts'
+ * @import { DistributionJson } from '../contracts/run-file.d.ts'
  */
 
 /**
  * Distributions of durations, and the histograms of run files in HdrHistogram's V2 encoding. A run file can come from
  * anywhere, so reading a histogram takes bounded memory and time. Values whose first three digits differ are in different
  * buckets.
+ *
+ * @typedef {object} Bounds censored values are known to be at least the time waited; they may be infinite
+ * @property {number | null} us with censored values as the time waited; null when nothing was recorded
+ * @property {number} atMostUs with them as infinity, the same where that makes no difference
  *
  * @typedef {Pick<DistributionJson, 'count' | 'sumUs' | 'maxUs' | 'hdr'>} Encoded
  */

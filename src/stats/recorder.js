@@ -10,7 +10,15 @@ import { SpanLog, shareIn } from './throughput.js';
 /**
  * @import { Span } from '../contracts/common.d.ts'
  * @import { GroupFigures, Latencies, Sample } from '../contracts/load.d.ts'
- * @import { Counts, EndpointFigures, GasOfOperations, RunFile } from '../contracts/run-file.d.ts'
+ * @import { Counts, GasOfOperations, GroupJson, RunFile } from '../contracts/run-file.d.ts'
+ *
+ * @typedef {object} EndpointFigures
+ * @property {string} display with its number if another one looks the same
+ * @property {string | null} clientVersion
+ * @property {GroupJson} group operations whose last submission went to this endpoint
+ * @property {number | null} tps
+ * @property {number | null} outages null: files of older versions do not tell
+ * @property {number | null} awayMs
  */
 
 const OUTCOME_COUNT = Object.freeze(

@@ -3,7 +3,13 @@
  * value, so that it never becomes 0, a lower count or a passed threshold. A run file has null in its place, and the reason
  * in `unmeasured`.
  *
- * @import { Unknown, Written } from '../contracts/run-file.d.ts'
+ * @import { Unknown } from '../contracts/run-file.d.ts'
+ */
+
+/**
+ * A part of a run file as it is written: null in place of what is unknown.
+ * @template T
+ * @typedef {T extends Unknown ? null : T extends readonly (infer U)[] ? Written<U>[] : T extends object ? {[K in keyof T]: Written<T[K]>} : T} Written
  */
 
 /** @implements {Unknown} */

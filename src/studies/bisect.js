@@ -22,11 +22,29 @@ import { runStudy } from './study.js';
  * commit, in an order drawn by chance, until src/studies/bisection.js is sure.
  *
  * @import { Config } from '../contracts/config.d.ts'
- * @import { BisectFile, BisectPair, Parts, StudyConfig } from '../contracts/study.d.ts'
+ * @import { Parts, StudyConfig, StudyFile } from '../contracts/study.d.ts'
  * @import { BisectionEnd } from './bisection.js'
  * @import { Made, TOOLS, RunRequest } from './experiment.js'
  * @import { Commit, Range } from './git-range.js'
  * @import { Study } from './study.js'
+ *
+ * @typedef {StudyFile & BisectMembers} BisectFile
+ *
+ * @typedef {object} BisectMembers
+ * @property {'running' | 'complete' | 'interrupted' | 'failed'} end
+ * @property {Record<string, string>} asked options that must be the same to continue
+ * @property {number} seed of the order within pairs
+ * @property {Record<string, string>} skipped reason by commit
+ * @property {BisectPair[]} pairs
+ * @property {Array<{id: string, subject: string, probability: number}>} commits with their probabilities to be the first bad one
+ * @property {{reason: string, words: string, from: string, to: string, probability: number} | null} result
+ *
+ * @typedef {object} BisectPair
+ * @property {string} commit
+ * @property {number} good value of the metric at the good commit
+ * @property {number} candidate value at the other one
+ * @property {boolean} isGoodFirst
+ * @property {string[]} files their run files
  */
 
 /** What compilers and make print, from the C library or from Go. */

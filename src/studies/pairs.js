@@ -17,7 +17,7 @@ import { runStudy } from './study.js';
  * @import { Config } from '../contracts/config.d.ts'
  * @import { LoadConfig } from '../contracts/load.d.ts'
  * @import { RunFile } from '../contracts/run-file.d.ts'
- * @import { Both, PairsFile, Parts, Sequential, StudyConfig } from '../contracts/study.d.ts'
+ * @import { Both, PairFailure, Parts, Sequential, StudyConfig, StudyFile } from '../contracts/study.d.ts'
  * @import { Made, TOOLS, RunRequest } from './experiment.js'
  * @import { Study } from './study.js'
  */
@@ -29,6 +29,13 @@ import { runStudy } from './study.js';
  *
  * A pair of which a run fails, for example because the node crashed, is made once more in the same order, and then left
  * out. This is fair to equal sides: what a run measures, and whether it fails, then depends on its place in the pair only.
+ *
+ * @typedef {StudyFile & PairsMembers} PairsFile live pairs; end: as in Sequential, or complete
+ *
+ * @typedef {object} PairsMembers
+ * @property {Record<string, string>} asked options that must be the same to continue
+ * @property {number} seed of the coin of --until-sure
+ * @property {PairFailure[]} failures
  *
  * @typedef {'a' | 'b'} Side
  */

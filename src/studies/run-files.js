@@ -7,8 +7,10 @@ import { RUN_SCHEMA, placeOf } from '../stats/run-file.js';
  * Reads the files of studies, each checked against its schema in docs/, if it has one.
  *
  * @import { RunFile } from '../contracts/run-file.d.ts'
- * @import { BisectFile, Comparison, Environment, PairsFile, SweepFile } from '../contracts/study.d.ts'
+ * @import { Comparison, Environment, SweepFile } from '../contracts/study.d.ts'
  * @import { ErrorObject } from 'ajv'
+ * @import { BisectFile } from './bisect.js'
+ * @import { PairsFile } from './pairs.js'
  *
  * @typedef {{run: RunFile, sweep: SweepFile, compare: Comparison, pairs: PairsFile, bisect: BisectFile}} Files
  * @typedef {keyof Files} Kind

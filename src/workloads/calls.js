@@ -17,13 +17,15 @@ import { createReplay } from './replay.js';
  *
  * @import { Rpc } from '../contracts/chain.d.ts'
  * @import { Clock } from '../contracts/common.d.ts'
- * @import { CallPreparation, DataSet, Settings } from '../contracts/load.d.ts'
+ * @import { CallPreparation } from '../contracts/load.d.ts'
  * @import { CallWorkload } from '../contracts/workload.d.ts'
  * @import { InputError, RefusedError } from '../errors.js'
  * @import { Random } from '../random.js'
  * @import { HeadState } from './call-checks.js'
  * @import { CallKind, CallPlan } from './calls-file.js'
  * @import { BuiltInOptions } from './index.js'
+ * @import { DataSet } from './logs.js'
+ * @import { Settings } from './table.js'
  *
  * @typedef {Pick<Settings, 'data' | 'checkRpc' | 'callsOrder' | 'allowWrites'> & {calls: string}} CallSettings
  *

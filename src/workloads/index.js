@@ -14,9 +14,10 @@ import { counted } from '../text.js';
  *
  * @import { Rpc } from '../contracts/chain.d.ts'
  * @import { Clock } from '../contracts/common.d.ts'
- * @import { AuditReading, CallWorkload, Check, Settings, TransactionWorkload, Workload, WorkloadState } from '../contracts/load.d.ts'
+ * @import { AuditReading, CallWorkload, Check, TransactionWorkload, Workload, WorkloadState } from '../contracts/load.d.ts'
  * @import { AuditReading as OwnReading, CallWorkload as OwnCalls, Create, Gas, Kit, TransactionWorkload as OwnTransactions } from '../contracts/workload.d.ts'
  * @import { SideThread } from '../core/side-thread.js'
+ * @import { Settings } from './table.js'
  *
  * @typedef {object} WorkloadOptions
  * @property {Rpc} rpc

@@ -14,9 +14,18 @@ import { counted, partOf } from '../text.js';
  * back. The blocks of all pages are written into a file (--logs), the data set that `--calls pages` lists.
  *
  * @import { ChainLog, Rpc } from '../contracts/chain.d.ts'
- * @import { Check, DataSet } from '../contracts/load.d.ts'
+ * @import { Check } from '../contracts/load.d.ts'
  * @import { Preparation, TransactionWorkload } from '../contracts/workload.d.ts'
  * @import { BuiltInOptions } from './index.js'
+ *
+ * @typedef {object} DataSet
+ * @property {string} schema
+ * @property {number} chainId
+ * @property {string | null} genesisHash null if the node has pruned its genesis block
+ * @property {string} address
+ * @property {number} bytes of data of each log
+ * @property {number} pageSize logs per page
+ * @property {number[]} blocks numbers of the blocks, by page
  */
 
 const SCHEMA = 'evm-stress/logs@2';

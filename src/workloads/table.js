@@ -7,7 +7,10 @@ import { isWorkloadFile } from '../files.js';
  * is; their settings are options of the command line, or numbers of --set. The file of a workload has the name of its row,
  * and is loaded when the workload is chosen.
  *
- * @import { Settings } from '../contracts/load.d.ts'
+ *
+ * @import { WorkloadConfig } from '../contracts/load.d.ts'
+ *
+ * @typedef {Partial<WorkloadConfig>} Settings
  *
  * @typedef {object} WorkloadRow
  * @property {boolean} [isCall] it makes plain calls

@@ -21,9 +21,10 @@ import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
  * @import { Rpc } from '../../src/contracts/chain.d.ts'
- * @import { Preparation, Settings, TransactionWorkload as Workload } from '../../src/contracts/load.d.ts'
+ * @import { Preparation, TransactionWorkload as Workload } from '../../src/contracts/load.d.ts'
  * @import { Executed } from '../../src/contracts/workload.d.ts'
  * @import { TestContext } from 'node:test'
+ * @import { Settings } from '../../src/workloads/table.js'
  */
 
 const LIMIT = Object.freeze({ timeout: 300_000 });

@@ -1,6 +1,6 @@
 import { controlOf } from '../../src/core/control.js';
 
-/** @import { ControlMessage } from '../../src/contracts/load.d.ts' */
+/** @import { ControlMessage } from '../../src/core/control.js' */
 
 /** The Control of a load that takes everything, and what it was told: verb and arguments. */
 export function recordedControl({ grants = true } = {}) {

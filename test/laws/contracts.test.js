@@ -8,8 +8,9 @@ import { ESLint } from 'eslint';
 import ts from 'typescript';
 
 const SRC = fileURLToPath(new URL('../../src', import.meta.url));
-const CONTRACTS = readdirSync(join(SRC, 'contracts')).map((name) => join(SRC, 'contracts', name));
-const FILES = [join(SRC, 'index.d.ts'), ...CONTRACTS];
+const SOURCES = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((name) => /\.(js|d\.ts)$/.test(name));
+const FILES = SOURCES.filter((name) => name.endsWith('.d.ts')).map((name) => join(SRC, name));
+const CONTRACTS = FILES.filter((name) => name.startsWith(join(SRC, 'contracts')));
 
 /** @type {ts.CompilerOptions} */
 const OPTIONS = {
@@ -159,5 +160,77 @@ describe('the contracts have an order', () => {
     assert.deepEqual(IMPORTS.get('common.d.ts'), []);
     const above = [...IMPORTS].filter(([, imported]) => imported.includes('config.d.ts')).map(([name]) => name);
     assert.deepEqual(above, []);
+  });
+});
+
+/** The folder of a source file, or the library: only its types are files of src/ itself. @param {string} name */
+const roomOf = (name) => (name.includes('/') ? name.split('/')[0] : name.startsWith('index.') ? 'library' : name);
+
+/** The names that a file imports or exports from contracts, as [contract, name]. @param {string} text @returns {string[][]} */
+function namesFromContracts(text) {
+  const lists = [...text.matchAll(/(?:im|ex)port(?: type)? \{([^}]*)\} from '[./]*contracts\/([\w-]+\.d\.ts)'/g)];
+  const wholes = [...text.matchAll(/import(?: type)? \* as (\w+) from '[./]*contracts\/([\w-]+\.d\.ts)'/g)];
+  return [
+    ...lists.flatMap(([, names, file]) => names.split(',').map((name) => [file, name.trim().split(' as ')[0]])),
+    ...wholes.flatMap(([, alias, file]) =>
+      [...text.matchAll(new RegExp(`\\b${alias}\\.(\\w+)`, 'g'))].map(([, name]) => [file, name]),
+    ),
+  ];
+}
+
+/**
+ * Types of the contracts that fewer than two rooms use. Who uses a type uses those that it is made of. Those of the run file's
+ * schema are generated.
+ * @param {ts.Program} program
+ * @returns {string[]}
+ */
+function typesOfOneRoom(program) {
+  const checker = program.getTypeChecker();
+  const own = (/** @type {ts.Symbol} */ symbol) =>
+    symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
+  /** @type {Map<ts.Symbol, {name: string, rooms: Set<string>, parts: ts.Symbol[]}>} */
+  const types = new Map();
+  for (const file of CONTRACTS.filter((name) => !name.endsWith('run-schema.d.ts')))
+    for (const statement of program.getSourceFile(file)?.statements ?? []) {
+      if (!ts.isTypeAliasDeclaration(statement) && !ts.isInterfaceDeclaration(statement)) continue;
+      /** @type {ts.Symbol[]} */
+      const parts = [];
+      /** @param {ts.Node} node */
+      const visit = (node) => {
+        const symbol = ts.isIdentifier(node) ? checker.getSymbolAtLocation(node) : undefined;
+        if (symbol !== undefined) parts.push(own(symbol));
+        ts.forEachChild(node, visit);
+      };
+      visit(statement);
+      const symbol = /** @type {ts.Symbol} */ (checker.getSymbolAtLocation(statement.name));
+      types.set(symbol, { name: `${basename(file)}: ${symbol.name}`, rooms: new Set(), parts });
+    }
+  /** @param {ts.Symbol} symbol @param {string} room */
+  const use = (symbol, room) => {
+    const type = types.get(symbol);
+    if (type === undefined || type.rooms.has(room)) return;
+    type.rooms.add(room);
+    for (const part of type.parts) use(part, room);
+  };
+  for (const name of SOURCES.filter((source) => roomOf(source) !== 'contracts'))
+    for (const [file, type] of namesFromContracts(readFileSync(join(SRC, name), 'utf8'))) {
+      const source = program.getSourceFile(join(SRC, 'contracts', file));
+      const module = source && checker.getSymbolAtLocation(source);
+      const symbol = module && checker.tryGetMemberInModuleExports(type, module);
+      if (symbol !== undefined) use(own(symbol), roomOf(name));
+    }
+  return [...types.values()].filter(({ rooms }) => rooms.size < 2).map(({ name }) => name);
+}
+
+describe('a type of one room is declared in that room', () => {
+  const program = programOf();
+
+  it('two rooms use each type of the contracts', () => assert.deepEqual(typesOfOneRoom(program), []));
+
+  it('a type that nobody uses is found, and one that only such a type uses', () => {
+    const planted = '\nexport type Alone = { part: Part };\nexport type Part = string;\n';
+    const changed = (/** @type {string} */ file, /** @type {string} */ text) =>
+      file.endsWith('/common.d.ts') ? text + planted : text;
+    assert.deepEqual(typesOfOneRoom(programOf(changed, program)), ['common.d.ts: Alone', 'common.d.ts: Part']);
   });
 });

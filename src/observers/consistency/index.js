@@ -4,10 +4,11 @@ import { asMembers, unknown } from '../../stats/unknown.js';
  * --check consistency: compares answers of the endpoints with each other and with what this run has verified. The checks
  * are made by a thread of their own; this is the side of the load.
  *
- * @import { Observer, ObserverTools, RunObserver, Sample, SideThread, Snapshot } from '../../contracts/load.d.ts'
+ * @import { ObserverTools, Sample, Snapshot } from '../../contracts/load.d.ts'
  * @import { Consistency, Unknown } from '../../contracts/run-file.d.ts'
  * @import { ObserverRow } from '../index.js'
  * @import { VerifiedOperation } from './checks.js'
+ * @import { Observer, RunObserver, SideThread } from '../observer.d.ts'
  */
 
 /** Operations per second that the checks are given, of all threads: a message for each would cost the load too much. */

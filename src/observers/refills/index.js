@@ -6,9 +6,10 @@ import { timeText } from '../../text.js';
  * --refill-below: a thread pays wallets from the funder during the load; this is the side of the load, which owns the
  * budget. Without the option, BalanceWatch warns when a tenth of the funds of the wallets is left.
  *
- * @import { WalletPayments, OpenOptions, RunObserver, SideThread } from '../../contracts/load.d.ts'
+ * @import { WalletPayments } from '../../contracts/load.d.ts'
  * @import { RunFile, Unknown, WithUnknown } from '../../contracts/run-file.d.ts'
  * @import { ObserverRow } from '../index.js'
+ * @import { OpenOptions, RunObserver, SideThread } from '../observer.d.ts'
  *
  * @typedef {{hasBegun?: boolean, isEnding?: boolean, isOver?: boolean, isAborted?: boolean, isGranted?: boolean}} RefillMessage isEnding: the load starts nothing more;
  *   isGranted: answer of the budget

@@ -8,7 +8,10 @@ import { ProtocolError, RpcError, TransportError, WorkloadError } from '../../..
 import { createFakeClock } from '../../helpers/clock.js';
 import { IDLE_MACHINE } from '../../simulation/platform.js';
 
-/** @import { EngineConfig, LoadConfig } from '../../../src/contracts/load.d.ts' */
+/**
+ * @import { LoadConfig } from '../../../src/contracts/load.d.ts'
+ * @import { EngineConfig } from '../../../src/core/engine.js'
+ */
 
 /**
  * @typedef {object} Options

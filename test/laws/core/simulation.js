@@ -20,8 +20,8 @@ import { addressOf, hash32 } from '../../helpers/samples.js';
 
 /**
  * @import { Fees, InclusionDetector, Submit, Watcher } from '../../../src/contracts/chain.d.ts'
- * @import { EngineConfig, EngineReport, Sample, TransactionWorkload } from '../../../src/contracts/load.d.ts'
- * @import { EngineOptions } from '../../../src/core/engine.js'
+ * @import { EngineReport, Sample, TransactionWorkload } from '../../../src/contracts/load.d.ts'
+ * @import { EngineConfig, EngineOptions } from '../../../src/core/engine.js'
  * @import { Ledger } from '../../../src/core/ledger.js'
  */
 

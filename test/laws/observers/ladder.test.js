@@ -17,9 +17,10 @@ import { hash32, runFileOf, sampleOf } from '../../helpers/samples.js';
 import { simulate } from '../core/simulation.js';
 
 /**
- * @import { EngineReport, LevelFigures, TransactionStatus } from '../../../src/contracts/load.d.ts'
+ * @import { EngineReport, TransactionStatus } from '../../../src/contracts/load.d.ts'
  * @import { Sample } from '../../../src/contracts/load.d.ts'
  * @import { Rung } from '../../../src/contracts/run-file.d.ts'
+ * @import { LevelFigures } from '../../../src/observers/ladder.js'
  */
 
 const BLOCK_MS = 300;
