@@ -250,7 +250,7 @@ export class RpcError extends StressError {
     this.rpcCode = rpcCode;
     this.rpcMessage = rpcMessage;
     this.data = data;
-    /** Of HTTP. */
+    /** The status of HTTP. */
     this.status = reply.status;
     /** The wait that the endpoint asked for. */
     this.retryAfterMs = reply.retryAfterMs;

@@ -87,7 +87,7 @@ export interface RunOptions {
   method?: string;
   params?: readonly unknown[];
   calls?: string;
-  /** Of recorded requests. */
+  /** Order of recorded requests. */
   callsOrder?: 'file' | 'random';
   allowWrites?: boolean;
   data?: string;

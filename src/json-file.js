@@ -48,7 +48,7 @@ export async function schemaCheck(schema) {
   return (json) => {
     validate ??= new Ajv2020({ strict: false, formats: FORMATS }).compile(schema);
     if (validate(json)) return null;
-    // Of the alternatives of a schema, the deepest error is the most helpful one.
+    // The deepest error of the alternatives of a schema is the most helpful one.
     const [deepest] = [...(validate.errors ?? [])].sort((a, b) => depth(b) - depth(a));
     return deepest;
   };

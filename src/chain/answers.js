@@ -505,14 +505,14 @@ function askedOf({ display = 'the endpoint', secrets }, method) {
   return { display, secrets, method };
 }
 
-/** Of eth_sendRawTransaction. @param {any} answer @param {Partial<Rpc>} rpc @returns {string} */
+/** The hash in an answer to eth_sendRawTransaction. @param {any} answer @param {Partial<Rpc>} rpc @returns {string} */
 export function submittedHash(answer, rpc) {
   const hash = HASH.read(answer);
   if (hash === undefined) throw invalid(askedOf(rpc, 'eth_sendRawTransaction'), 'the answer', answer, HASH.words);
   return hash;
 }
 
-/** Of eth_sendRawTransactionSync (EIP-7966); null: no receipt. @param {any} answer @returns {{hash: string, blockNumber: number | null} | null} */
+/** The receipt in an answer to eth_sendRawTransactionSync (EIP-7966); null: none. @param {any} answer @returns {{hash: string, blockNumber: number | null} | null} */
 export function syncReceipt(answer) {
   const hash = HASH.read(answer?.transactionHash);
   return hash === undefined ? null : { hash, blockNumber: NUMBER.read(answer.blockNumber) ?? null };

@@ -33,7 +33,7 @@ const UNCLEAR_FAILURES = new Set(['transport_timeout', 'transport_reset']);
 const MAX_TIMEOUTS = 2;
 /** Large batches that must be answered before they become larger again. */
 const LARGE_BEFORE_MORE = 5;
-/** Of a batch that timed out: after two timeouts 100 requests are in batches of four. */
+/** Parts of a batch that timed out: after two timeouts 100 requests are in batches of four. */
 const PARTS = 5;
 
 export class Batcher {

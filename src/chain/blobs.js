@@ -9,7 +9,7 @@ import { BLOB_PRICE, BLOB_UPDATE_FRACTION, ask, headerAt, nullIfOdd, nullIfRefus
 
 export const GAS_PER_BLOB = 131_072n;
 
-/** Of a transaction, since the Osaka fork (EIP-7594). */
+/** Most blobs of a transaction, since the Osaka fork (EIP-7594). */
 export const MAX_BLOBS = 6;
 
 /** The steepest rise of the price that a public chain has had: Gnosis. */

@@ -33,7 +33,7 @@ const ANVIL_FLAGS = [
 /** Balance of each wallet on an embedded chain: more than any run needs. */
 const DEV_BALANCE_WEI = 10_000n * 10n ** 18n;
 
-/** Of the keeper, after the grace time of its command. */
+/** Time limit of the keeper, after the grace time of its command. */
 const STOP_TIMEOUT_MS = 5000;
 const START_TIMEOUT_MS = 20_000;
 const START_TRIES = 3;

@@ -203,7 +203,7 @@ export function openEndpoints({ urls, open, openExtra, fixedId, clock, home, spr
     urlCheck,
     /** Null: the submissions go to the same endpoints as everything else. */
     sending,
-    /** Of each endpoint. */
+    /** The connection to each endpoint. */
     rpcs: isSingle ? [rpc] : rpcs,
     /** Null with a single endpoint. */
     identity,

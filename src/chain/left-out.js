@@ -72,7 +72,7 @@ export class BlockRoom {
   }
 
   /**
-   * Of a transaction that the node does not show: the newest blocks are at most half full, which is room for any usual one.
+   * Whether the newest blocks are at most half full, which is room for any usual transaction: for one that the node does not show.
    * @param {number} toBlock
    */
   async isAmple(toBlock) {

@@ -13,7 +13,7 @@ import { classOf } from './refusals.js';
  * @typedef {Pick<Rpc, 'display' | 'secrets'> & {served?: Set<string>, sendMethod?: string}} Endpoint served: methods that it has answered
  */
 
-/** Of the first request in a body. */
+/** The method of the first request in a body. */
 const METHOD = /"method":"([^"]*)"/;
 
 /** In place of a method: the parameters are the requests of one batch. No method can have this name. */
@@ -246,7 +246,7 @@ function resultOf(answer, { id, method }, reply, { display, secrets, served, sen
   return answer.result;
 }
 
-/** Of the load. @param {string} method @param {string} [purpose] */
+/** Whether a request is a submission of the load. @param {string} method @param {string} [purpose] */
 function isSubmission(method, purpose) {
   return method === 'eth_sendRawTransaction' && (purpose === 'submit' || purpose === 'resubmit');
 }

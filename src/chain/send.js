@@ -514,7 +514,7 @@ class Overdue {
     if (!isReplaced) return;
     known.times += 1;
     known.block = head;
-    // Of a wave that is replaced, the first one tells.
+    // The first one of a wave that is replaced tells.
     if (known.times <= this.#said) return;
     this.#said = known.times;
     notice?.(

@@ -462,7 +462,7 @@ const HINTS = Object.freeze([
   [/^(https?|wss?):\/\//, 'the endpoint is --rpc URL'],
 ]);
 
-/** Of equally similar names. */
+/** Most of equally similar names that are suggested. */
 const SUGGESTIONS = 2;
 
 /** @param {string} word @param {readonly string[]} names that may be meant */

@@ -358,7 +358,7 @@ export function pathName(text) {
   return anyText(text);
 }
 
-/** Of a workload. @param {readonly string[]} names of the built-in ones */
+/** The name or the file of a workload. @param {readonly string[]} names of the built-in ones */
 export function nameOrFile(names) {
   return (/** @type {string} */ text) => {
     if (/^(?!\w+:\/\/).*:\d[\d.]*(,|$)/.test(text))

@@ -58,7 +58,7 @@ export type ChainTransaction = {
   call: Record<string, unknown>;
 };
 
-/** Of a transaction in a block. */
+/** What is known of a transaction in a block. */
 export type ChainReceipt = {
   hash: string;
   blockNumber: number;
@@ -432,7 +432,7 @@ export type OnSent = () => unknown;
 /** text: the answer; end: stops listening, and lastBody is sent without waiting for its answer */
 export type Subscription = { text: string; end: (lastBody?: string) => void };
 
-/** Of the connections to one endpoint. */
+/** Options of the connections to one endpoint. */
 export type TransportOptions = {
   /** credentials included */
   url: URL;

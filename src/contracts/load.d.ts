@@ -102,7 +102,7 @@ export type RateStage = {
 
 export type Arrival = 'uniform' | 'poisson';
 
-/** Of an open loop. */
+/** When the operations of an open loop are due. */
 export type Schedule = {
   stages: RateStage[];
   arrival: Arrival;
@@ -338,7 +338,7 @@ export type EngineReport = {
 export type Outcome = 'verified' | 'failed' | 'timed_out' | 'abandoned';
 
 /**
- * Of an operation that was not verified. included: executed after all; reverted: included without effect; replaced: a
+ * What became of an operation that was not verified. included: executed after all; reverted: included without effect; replaced: a
  * foreign transaction was mined with its nonce; never_sent: unknown to the node; pending: may still be included, or cannot
  * be determined.
  */
@@ -534,7 +534,7 @@ export type StatsState = Plain<StatsFigures>;
 
 export type SpanCount = Span & { verified: number; included: number };
 
-/** Of a thread. */
+/** What a thread reports to the throughput. */
 export type SpreadReport = {
   /** since the last report */
   spans: SpanCount[];

@@ -62,7 +62,7 @@ export type RunFile = {
   rates: Rates;
   /** With --rate in gas: what was asked for, the gas of an operation as measured in the warm-up (null: not measured), and the operations per second that follow. */
   gasRate?: GasRateFacts;
-  /** Of operations that were due inside the window, those that ended in the drain included. total.count = verified + censored.count; total.sumUs = censored.sumUs + the sumUs of the stages. */
+  /** Latency of operations that were due inside the window, those that ended in the drain included. total.count = verified + censored.count; total.sumUs = censored.sumUs + the sumUs of the stages. */
   latency: {
     /** From due to read back; a censored operation counts with the time it was waited for. */
     total: DistributionJson;
@@ -74,7 +74,7 @@ export type RunFile = {
     censored?: DistributionJson;
     /** The same operations as they are part of fromStart. */
     fromStartCensored?: DistributionJson;
-    /** Of verified operations: parts that add up to the whole. */
+    /** Parts of the latency of verified operations, which add up to the whole. */
     stages: {
       /** Due to written to the socket; signing is in it. */
       queued: DistributionJson;
@@ -87,7 +87,7 @@ export type RunFile = {
       /** To the effect read back. */
       readBack: DistributionJson;
     };
-    /** Of total, what was due in the first and in the second half of the window as it was planned; all in the first where its end was not known beforehand. */
+    /** What of total was due in the first and in the second half of the window as it was planned; all in the first where its end was not known beforehand. */
     halves: Array<{ count: number; sumUs: number }>;
   };
   /** Operations by the name of their kind, where there are several. */
@@ -124,7 +124,7 @@ export type RunFile = {
   pace?: PaceFacts;
   /** With --refill-below: what the funder paid to wallets during the load, by receipts. */
   refills?: {
-    /** Of the funder; null, like the others, where the thread that pays did not end. */
+    /** Transactions of the funder; null, like the others, where the thread that pays did not end. */
     transactions: number | null;
     /** To a wallet; a transaction makes many. */
     payments: number | null;
@@ -262,7 +262,7 @@ export type RunEnvironment = {
   chainId: number | null;
   /** Null when the node no longer has its first block. */
   genesisHash: string | null;
-  /** Of the latest block before the load; null if the chain states none, or 0. */
+  /** Gas limit of the latest block before the load; null if the chain states none, or 0. */
   blockGasLimit: number | null;
   feeMode: 'eip1559' | 'legacy' | null;
   /** The library that signed; ethers in older run files only. */
@@ -332,9 +332,9 @@ export type Reorgs = { count: number; deepest: number; operations: number; event
 export type ReorgEvent = {
   /** When it was noticed, from the start of the load. */
   atMs: number;
-  /** Of the first block that left the chain. */
+  /** Number of the first block that left the chain. */
   blockNumber: number;
-  /** Of that block; null where it was not remembered. */
+  /** Hash of that block; null where it was not remembered. */
   blockHash: string | null;
   /** Blocks that left the chain. */
   depth: number;
@@ -349,7 +349,7 @@ export type ReorgEvent = {
 export type Rates = {
   /** Operations due by the schedule (window.counts.scheduled); null where no rate was asked for. */
   askedPerSecond: number | null;
-  /** Of open loops: operations due in the window that were verified, those that ended in the drain included; null where no rate was asked for. */
+  /** Open loops: operations due in the window that were verified, those that ended in the drain included; null where no rate was asked for. */
   achievedPerSecond: number | null;
   /** window.counts.started over window.durationMs. */
   attemptedPerSecond: number | null;
@@ -390,22 +390,22 @@ export type DistributionJson = {
 };
 
 export type GroupJson = {
-  /** Of the whole run. */
+  /** Counts of the whole run. */
   counts: OutcomeCounts;
   /** Verified operations of the window, spread like rates.verifiedPerSecond: no whole number. */
   windowVerified: number;
   /** Those of counts.failed that failed in the warm-up: figures of failures leave them out. */
   failedInWarmUp?: number;
   gas?: GasOfOperations;
-  /** Of the whole run, by code. */
+  /** Failures of the whole run, by code. */
   failures: Record<string, number>;
-  /** Of those due inside the window. */
+  /** Latency of those due inside the window. */
   latency: DistributionJson;
   /** Those of them that got no good answer in time, as latency/censored. */
   censored?: DistributionJson;
 };
 
-/** Of the whole run. */
+/** Counts of the whole run. */
 export type OutcomeCounts = { verified: number; failed: number; timedOut: number; abandoned: number };
 
 export type StageJson = {
@@ -430,7 +430,7 @@ export type BrokenCounts = { lost: number; replaced: number; reorged: number; un
 /** Operations due in the window. null: the chain lacks the rung, and unmeasured says why. */
 export type RungJson = {
   reached: number;
-  /** Of the operations that the node accepted, or did not answer in time. */
+  /** Operations that did not reach it, of those that the node accepted or did not answer in time. */
   notReached: number;
   /** More of them waited than are kept. */
   notMeasured: number;
@@ -474,7 +474,7 @@ export type IntervalRow = {
   tps: number | null;
   /** The same of what is in blocks. Absent for plain calls, the drain, and in files of release 0.2.0. */
   perSecond?: BlockRates;
-  /** Of the operations verified in it. */
+  /** Latency of the operations verified in it. */
   latency: DistributionJson;
   /** From due to begun, or to dropped, of the operations due in it. */
   lag: DistributionJson;
@@ -508,7 +508,7 @@ export type BlockTotals = {
   lastNumber: number | null;
   /** Time of day when the first of them was first read, in milliseconds. Absent in files of release 0.2.0. */
   firstSeenAtMs?: number | null;
-  /** Of the last of them. */
+  /** When the last of them was seen. */
   lastSeenAtMs?: number | null;
   /** All that are in these blocks. */
   transactions: number;
@@ -519,7 +519,7 @@ export type BlockTotals = {
   gasUsed: number;
   /** Blocks in which all transactions are those of this run: their transactions, and the gas that these used. Absent in files of release 0.2.0. */
   own?: { transactions: number; gasUsed: number };
-  /** Of the last of these blocks; 0 if it states none. */
+  /** Gas limit of the last of these blocks; 0 if it states none. */
   gasLimit: number | null;
   /** Shares of the gas limit that the blocks used, added up. Absent in files of release 0.2.0. */
   fullnessSum?: number;
@@ -533,7 +533,7 @@ export type BlockTotals = {
   skewMinMs: number | null;
   /** The most. */
   skewMaxMs: number | null;
-  /** Of all these blocks, to divide by their count. */
+  /** Sum over these blocks, to divide by their count. */
   skewSumMs: number;
 };
 
@@ -543,7 +543,7 @@ export type Readings = {
   self: SelfReading;
   /** The event loop of the thread that carries the load; of the busiest, where there are several. */
   loop: LoopReading | null;
-  /** Of all threads. */
+  /** Connections of all threads. */
   connections: ConnectionsReading;
   /** TCP sockets of this machine, or of this network namespace. */
   sockets: SocketsReading | null;
@@ -578,7 +578,7 @@ export type LoopReading = {
   waitedUs?: number;
 };
 
-/** Of all threads. */
+/** Connections of all threads. */
 export type ConnectionsReading = { opened: number; reused: number };
 
 /** TCP sockets of this machine, or of this network namespace. */
@@ -630,7 +630,7 @@ export type GeneratorFacts = {
   headSource: 'poll' | 'subscription' | null;
   /** Polls for new blocks without a useful answer. */
   failedPolls: number;
-  /** Of each endpoint, where there are several, in the order of environment.endpoints. */
+  /** Facts of each endpoint, where there are several, in the order of environment.endpoints. */
   endpoints: Array<EndpointFacts>;
   /** JSON-RPC calls of the whole run by what they were made for, each request of a batch counted. */
   rpcCalls: {
@@ -681,11 +681,11 @@ export type GeneratorFacts = {
   resubmissions: {
     /** The same bytes, after a refusal or because no answer came. */
     repeated: number;
-    /** Of those that were repeated: the node had answered with a refusal. */
+    /** Those that were repeated after a refusal of the node. */
     refused?: number;
     /** The same bytes, of a transaction that was accepted and is in no block, or whose block left the chain. */
     rebroadcast: number;
-    /** Of those that were rebroadcast: the node did not know the transaction any more, and accepted it again. */
+    /** Those that were rebroadcast because the node did not know the transaction any more, and that it accepted again. */
     lost?: number;
     /** For how long the node had accepted these until it did not know them, all operations together. */
     lostMs?: number;
@@ -777,7 +777,7 @@ export type AuditReport = {
   pending: number;
   /** What all counters grew by since the start, as the chain has it. */
   effectsOnChain: string;
-  /** Of the operations of ours that the chain executed. */
+  /** Bounds of how many operations of ours the chain executed. */
   bounds: { atLeast: string; atMost: string };
   /** Wallets for which the figures do not agree. */
   mismatchCount: number;
@@ -877,7 +877,7 @@ export type ProfiledGroup = { name: string; selfUs: number; functions: Array<str
 export type ProfiledFunction = { name: string; selfUs: number; totalUs: number };
 
 export type Consistency = {
-  /** Of the requests of the load, as asked for (--check-share). */
+  /** Share of the requests of the load, as asked for (--check-share). */
   share: number;
   /** Requests of the checks. */
   requests: number;
@@ -901,7 +901,7 @@ export type PaceFacts = {
   poolTarget: number | null;
   depth: PoolDepth | null;
   maxBaseFeeWei: string | null;
-  /** Of --max-base-fee. */
+  /** Pauses because of --max-base-fee. */
   pauses: number;
   /** How long they took. What was asked for and achieved per second is of the time without them. */
   pausedMs: number;
@@ -948,7 +948,7 @@ export type ThresholdResult = {
   figure: string;
   operator: Operator;
   limit: number | AuditResult;
-  /** Of limit and value: microseconds, per second, a number of something, percent, bytes, a result of the audit. */
+  /** Unit of limit and value: microseconds, per second, a number of something, percent, bytes, a result of the audit. */
   unit: 'us' | 'perSecond' | 'count' | 'percent' | 'bytes' | 'gas' | 'gasPerSecond' | 'result';
   /** What was measured; null when it was not, and then it did not pass. */
   value: number | null | AuditResult;
@@ -1003,22 +1003,22 @@ export type Merged = {
 export type MergedInstance = {
   index: number | null;
   attempt: number;
-  /** Of its run file. */
+  /** Id of its run file. */
   id: string;
   host: string | null;
-  /** Of its first wallet. */
+  /** Index of its first wallet. */
   offset: number;
   threads: number;
   /** By its own clock. */
   windowStartedAt: string;
-  /** Of its own window. */
+  /** Length of its own window. */
   durationMs: number;
   /** How much its clock is ahead of the middle one, by the blocks that both saw; null where no blocks tell. */
   clockOffsetMs: number | null;
   partial: boolean;
   end: RunEnd;
   exitCode: number | null;
-  /** Of its whole run. */
+  /** Counts of its whole run. */
   counts: Counts;
   /** Over its own window. */
   verifiedPerSecond: number | null;

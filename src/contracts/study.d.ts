@@ -157,7 +157,7 @@ export type Word = 'faster' | 'slower' | 'no difference shown' | 'equivalent' | 
 
 export type Decision = { change: Change; p: number; pAdjusted: number; word: Word };
 
-/** Of the geometric mean as a fraction of the base; of raw values, of the mean. */
+/** Change of the geometric mean as a fraction of the base; of raw values, of the mean. */
 export type Change = {
   /** infinite if raw values of the base are all 0 */
   estimate: number;

@@ -200,7 +200,7 @@ export interface Receipt {
   gasUsed: string;
   effectiveGasPrice: string;
   logs: Array<{ address: string; topics: string[]; data: string }>;
-  /** Of a blob transaction. */
+  /** Blob gas, of a blob transaction. */
   blobGasUsed?: string;
   blobGasPrice?: string;
   /** A rollup's charge for data on the underlying chain. */
@@ -223,7 +223,7 @@ export interface ReceiptsCheck {
 }
 
 export interface Values {
-  /** Of the check. */
+  /** Name of the check. */
   name: string;
   /** The reason why they cannot be compared. */
   why?: string;
@@ -278,9 +278,9 @@ export interface Kit {
   readonly tag: string;
   /** The tag as a number, from 0 to 2^32 - 1: the seed of this instance's random draws, the same in every thread. */
   readonly seed: number;
-  /** Of the wallets, by position; in the main thread they are known in prepare(). */
+  /** Addresses of the wallets, by position; in the main thread they are known in prepare(). */
   addresses: () => readonly string[];
-  /** Of a wallet among all wallets of the run: in worker threads positions begin at 0. */
+  /** Index of a wallet among all wallets of the run: in worker threads positions begin at 0. */
   indexOf: (position: number) => number;
   /** 32 random bits for an operation, which follow from tag, wallet and nonce: the audit can draw them again. */
   draw: (position: number, nonce: number) => number;

@@ -29,7 +29,7 @@ export class FeeBudget {
   #feeAhead;
   /** Charged or reserved. */
   #usedWei = 0n;
-  /** Of the block that was observed last. @type {bigint | null} */
+  /** Base fee of the block that was observed last. @type {bigint | null} */
   #lastBaseFeeWei;
   /** Whether charge() was last answered with false. */
   hasRefused = false;

@@ -264,7 +264,7 @@ export function checkCost({ setUpWei, loadWei, isBounded }, capWei) {
 /** What the set-up spends, exactly, from its receipts. */
 export class SetUpCosts {
   spentWei = 0n;
-  /** Of transactions that are sent and have no receipt yet, at their highest price. */
+  /** What transactions may cost that are sent and have no receipt yet, at their highest price. */
   openWei = 0n;
   /** Whether all receipts said what was paid. */
   isStated = true;

@@ -103,7 +103,7 @@ function warmUpOf({ load: { warmupMs, threads, inFlight }, network }, known) {
   return warmupMs === 'auto' ? new WarmUp({ ...known, operations, mostMs: network.txTimeoutMs }) : null;
 }
 
-/** Of a thread whose event loop has a probe already. */
+/** The probe of a thread whose event loop has one already. */
 const NO_LOOP = Object.freeze({ sample: () => null });
 
 /** @param {Run<'network' | 'plan' | 'setUp' | 'listeners'>} run */

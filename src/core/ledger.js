@@ -36,7 +36,7 @@ import { groupByAccount } from './nonces.js';
  */
 
 /**
- * Of a wallet, beside the verified ones.
+ * Counts of a wallet, beside those of verified operations.
  *
  * @typedef {object} LedgerCounts
  * @property {number} includedLate operations that did not verify but were executed

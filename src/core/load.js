@@ -186,7 +186,7 @@ export class Load {
     const { loadStartUs } = this.#plan;
     const leastMs = this.#isStopped ? DRAIN_WAIT_MS : this.#options.times.intervalMs;
     const waitUs = WAIT * Math.max(1000 * leastMs, spanUs ?? 0);
-    // Of a window without a block that is shorter than the time between two nothing is known.
+    // Nothing is known of a window without a block that is shorter than the time between two.
     const knownUs = this.#isStopped ? this.#throughput.endUs(nowUs, 0) : Infinity;
     while (this.#unsettled.length > 0) {
       const [{ row, sums }] = this.#unsettled;

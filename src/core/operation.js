@@ -30,7 +30,7 @@ import { transactionStatusOf } from './transaction-status.js';
  * sample.
  */
 export class Operation {
-  /** Of the latest transaction, or of the one that was included. @type {string | null} */
+  /** Hash of the latest transaction, or of the one that was included. @type {string | null} */
   hash = null;
   /** The signed bytes of the latest transaction. @type {string | null} */
   raw = null;

@@ -228,7 +228,7 @@ export class TransactionRecovery extends Recovery {
     const { unpaid, halted } = this.driver;
     const [leastMs, mostMs] = REFILL_PAUSE_MS;
     this.#unpaidUs = clock.nowUs();
-    // Of several operations of a wallet one waits for it.
+    // One of several operations of a wallet waits for it.
     const isFirst = this.driver.walletSlotOf(account).left > 0 && !unpaid.has(account);
     if (isFirst) unpaid.add(account);
     let sinceUs = clock.nowUs();

@@ -352,7 +352,7 @@ export class ChainFollower {
     const isLong = next === null && head >= number + MAX_IN_FLIGHT && absentMs >= HOLES_MS;
     if (!isProven && !isLong) return false;
     this.#note ??= `the chain of ${rpc.display} has heights without a block (the first: ${number}): they are passed`;
-    // Of many in a row only the first is waited for.
+    // Only the first of many in a row is waited for.
     this.#absent = isLong ? { number: number + 1, sinceUs } : null;
     this.#done = number;
     return true;

@@ -25,7 +25,7 @@ const SUBSCRIPTION = '{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":
 const SILENT_MS = 1000;
 /** Time between pings; a connection on which nothing was heard for twice as long is lost. */
 const PING_EVERY_MS = 10_000;
-/** Of a message, also when it is decompressed: a flashblock has a part of a block. */
+/** Longest message, also when it is decompressed: a flashblock has a part of a block. */
 const MOST_BYTES = 8 * 1024 * 1024;
 
 export class FlashblockFeed {

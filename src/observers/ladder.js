@@ -147,9 +147,9 @@ class Tag {
 
 /** The levels that operations had reached when they ended, and which of them may be broken. */
 class Reached {
-  /** Of verified operations the latest ones, in the order in which they ended. @type {Map<string, number>} */
+  /** Levels of the latest verified operations, in the order in which they ended. @type {Map<string, number>} */
   #verified = new Map();
-  /** Of the others, until their status is known. @type {Map<string, number>} */
+  /** Levels of the other operations, until their status is known. @type {Map<string, number>} */
   #open = new Map();
   /** @type {Map<string, PendingLevel>} */
   doubts = new Map();
@@ -226,7 +226,7 @@ export class Ladder {
   #feed = null;
   /** Levels that an operation in flight reached in a block that left the chain. @type {Map<string, Partial<Record<Rung, number>>>} */
   #early = new Map();
-  /** Of the blocks that were read, by number. @type {Map<number, string>} */
+  /** Hashes of the blocks that were read, by number. @type {Map<number, string>} */
   #hashes = new Map();
   #newestBlock = -1;
   #stopping = new AbortController();
@@ -502,7 +502,7 @@ export class RunLadder {
       if (asked.includes(level)) warnOf('ladder', `--ladder ${level} is off: ${words}`);
   }
 
-  /** Of a thread. @param {{lost: string}} message */
+  /** A thread has lost its feed. @param {{lost: string}} message */
   message({ lost }) {
     this.#warnOf('flashblocks', `no preconfirmations from ${lost}; operations meanwhile are not measured`);
   }

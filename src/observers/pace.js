@@ -37,7 +37,7 @@ class Pace {
   #baseFeeWei = 0n;
   /** Since the last row. @type {{depth: PoolDepth}} */
   #current = nothing();
-  /** Of the window. */
+  /** Sums of the window. */
   #total = { pauses: 0, pausedMs: 0, ...nothing() };
   /** Null: the load has not begun. @type {Pick<Control, 'hold' | 'release' | 'room'> | null} */
   #control = null;

@@ -117,7 +117,7 @@ class PushQueue {
   arrived = 0;
   hasLast = false;
   hasFailed = false;
-  /** Of the last push that failed. */
+  /** Why the last push failed. */
   why = 'no answer in time';
   /** @type {Array<{metrics: Metric[], isLast: boolean}>} */
   #waiting = [];

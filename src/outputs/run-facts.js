@@ -382,7 +382,7 @@ export function auditTable(run) {
   const range = [...new Set([bounds.atLeast, bounds.atMost])].join(' to ');
   const equation =
     result === 'exact' ? ` = ${ours}` : `, of which ${range} are ours; expected ${count(expected)}: ${ours}`;
-  // Of an exact audit these are replacements of the run itself.
+  // Those of an exact audit are replacements of the run itself.
   const open = audit.resolutions.filter(({ fate }) => result !== 'exact' && /pending|replaced|unknown/.test(fate));
   const made = checks.filter(({ holds }) => holds !== null);
   return table(`${auditWord(run)}: ${grew}${equation}, at block ${count(audit.blockNumber)}`, [

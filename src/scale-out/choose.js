@@ -263,7 +263,7 @@ function intervalMsOf({ config, intervals }) {
   return asked * 2 ** Math.max(0, Math.round(Math.log2(middle / asked)));
 }
 
-/** Of each interval with blocks. @param {RunFile} run */
+/** The blocks of each interval that has some. @param {RunFile} run */
 function blocksOf({ intervals }) {
   return intervals.flatMap(({ startMs, endMs, blocks: { firstNumber, lastNumber, skewMinMs } }) =>
     firstNumber === null || lastNumber === null || skewMinMs === null

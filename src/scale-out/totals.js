@@ -64,7 +64,7 @@ const SPREAD = Object.freeze({
 export const OTHER_WINDOW = "known of whole windows only, and the common window is less than 99 % of an instance's own";
 
 export class Total {
-  /** Of all run files, without their intervals. */
+  /** The sum of all run files, without their intervals. */
   sum = /** @type {Omit<RunFile, 'intervals' | 'series'>} */ ({});
   /** Rows in the common window: an instance may have a little more or less than it, so that the mean length counts. */
   #window = { counts: zeroCounts(), lengthMs: 0, instances: 0 };

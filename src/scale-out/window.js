@@ -70,7 +70,7 @@ function differenceMs(blocks, others) {
   return Number.isFinite(ms) ? ms : null;
 }
 
-/** Of intervals whose blocks are all in the range. @param {RunHeader['blocks']} blocks @param {number} from @param {number} to @returns {number} infinite: too few */
+/** The least skew of intervals whose blocks are all in the range. @param {RunHeader['blocks']} blocks @param {number} from @param {number} to @returns {number} infinite: too few */
 function leastSkewMs(blocks, from, to) {
   const whole = blocks.filter(({ firstNumber, lastNumber }) => firstNumber >= from && lastNumber <= to);
   const count = whole.reduce((sum, { firstNumber, lastNumber }) => sum + lastNumber - firstNumber + 1, 0);

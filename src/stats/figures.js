@@ -249,7 +249,7 @@ export function windowMs({ merged, window }) {
   return merged?.common?.durationMs ?? window.durationMs;
 }
 
-/** Of what was spread over the window. @param {Pick<RunFile, 'window' | 'rates'>} run @param {number} amount @returns {number | null} */
+/** The rate of an amount that was spread over the window. @param {Pick<RunFile, 'window' | 'rates'>} run @param {number} amount @returns {number | null} */
 export function spreadPerSecond({ window: { durationMs }, rates: { spreadMs = durationMs } }, amount) {
   return spreadMs === 0 ? null : (1000 * amount) / spreadMs;
 }
@@ -441,7 +441,7 @@ function normalized(text) {
   return text.toLowerCase().replace(/[_-]/g, '');
 }
 
-/** Of the operations of one name, with their latency. @type {ReadonlyArray<{name: string, unit: Unit, words: string, read: (group: GroupJson, run: RunFile) => number | Unknown}>} */
+/** Figures of the operations of one name, and of their latency. @type {ReadonlyArray<{name: string, unit: Unit, words: string, read: (group: GroupJson, run: RunFile) => number | Unknown}>} */
 const OF_NAMES = [
   { name: 'failed', unit: 'count', words: `those that failed ${MEASURED}`, read: failedSinceWindow },
   {

@@ -10,13 +10,13 @@ const MOST_SPANS = 64;
 export class HeldTime {
   /** Reasons that hold it now, and since when. @type {Map<string, number>} */
   #since = new Map();
-  /** Without overlaps, in order. @type {Span[]} */
+  /** The latest spans without overlaps, in order. @type {Span[]} */
   #spans = [];
-  /** Of those that are kept. */
+  /** The length of the spans that are kept. */
   #keptUs = 0;
-  /** Of older ones. @type {Span & {sumUs: number}} */
+  /** Older spans, added up. @type {Span & {sumUs: number}} */
   #older = { fromUs: -Infinity, toUs: -Infinity, sumUs: 0 };
-  /** Nothing is earlier. */
+  /** The start: nothing is earlier. */
   #startUs = -Infinity;
   /** What was taken, and until when. */
   #taken = { us: 0, untilUs: -Infinity };

@@ -21,7 +21,7 @@ import { InputError } from '../errors.js';
  */
 
 const DIGITS = 3;
-/** Of each count: a merge may have more values than 32 bits can count. */
+/** Bits of each count: a merge may have more values than 32 bits can count. */
 const COUNT_BITS = 64;
 const HEADER_BYTES = 40;
 /** Buckets for all values that a double holds exactly, with nine bytes a count. */
@@ -224,7 +224,7 @@ export class Distribution {
     return new Distribution().add(data);
   }
 
-  /** Of the rounded values: the library's own function takes milliseconds. */
+  /** The standard deviation of the rounded values: the library's own function takes milliseconds. */
   #stddevUs() {
     const meanUs = this.sumUs / this.count;
     let squares = 0;

@@ -101,7 +101,7 @@ export const sumText = knownOf(addText);
 export const max = knownOf((a, b) => Math.max(a, b));
 export const min = knownOf((a, b) => Math.min(a, b));
 export const first = knownOf(left);
-// Of two intervals and of the same time. A thread uses a loop, and has a mean, of its own: the busiest one counts.
+// The rules of two intervals, and of the same time. A thread uses a loop, and has a mean, of its own: the busiest one counts.
 export const latestOrFirst = eachWay(right, left);
 export const latestOrSum = eachWay(right, total);
 export const sumOrMax = eachWay(total, Math.max);

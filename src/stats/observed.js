@@ -179,7 +179,7 @@ function violationsIn({ consistency = null, unmeasured }) {
   return { value, atMost: value + censored, censored };
 }
 
-/** Of the unknown ones nothing proves that they are lost. @param {RunFile} run @returns {FigureBounds | Unknown} */
+/** Operations that are lost for certain: nothing proves it of the unknown ones. @param {RunFile} run @returns {FigureBounds | Unknown} */
 function brokenIn({ ladder, unmeasured }) {
   const given = ladder === undefined ? '--ladder was not given' : 'no level was followed';
   if (!ladder?.broken) return unknown(unmeasured['/ladder/broken'] ?? unmeasured['/ladder'] ?? given);

@@ -30,7 +30,7 @@ const OUTCOME_COUNT = Object.freeze(
  * intervals up. An interval ends at the border of the window, however late it is taken.
  */
 export class Recorder {
-  /** Of the intervals that were taken. */
+  /** The counts of the intervals that were taken. */
   #pastCounts = zeroCounts();
   /** The current interval and later ones, in order. @type {[Stats, ...Stats[]]} */
   #open;
@@ -118,12 +118,12 @@ export class Recorder {
     return this.#open.slice(1).reduce((sum, { counts }) => sum - counts.started + endedOf(counts), live);
   }
 
-  /** Of the intervals that were not taken. @returns {Stats} */
+  /** The sum of the intervals that were not taken. @returns {Stats} */
   rest() {
     return this.#open.reduce((sum, stats) => sum.add(stats), new Stats(this.#open[0].startUs));
   }
 
-  /** Of the whole run so far. @returns {Counts} */
+  /** The counts of the whole run so far. @returns {Counts} */
   get counts() {
     return this.#open.reduce((sum, { counts }) => addUp(sum, counts), this.#pastCounts);
   }

@@ -70,7 +70,7 @@ export class Stats {
   counts = zeroCounts();
   /** By instants inside the window. */
   window = zeroWindowCounts();
-  /** Of operations verified inside the window. @type {GasOfOperations} */
+  /** Gas of operations verified inside the window. @type {GasOfOperations} */
   gas = { operations: 0, used: 0 };
   /** By code. @type {Record<string, number>} */
   failures = {};
@@ -79,7 +79,7 @@ export class Stats {
     { count: 0, sumUs: 0 },
     { count: 0, sumUs: 0 },
   ];
-  /** Of operations due inside the window. */
+  /** Distributions of operations due inside the window. */
   inside = newLatencies();
   outside = newLatencies();
   /** @type {Record<string, GroupFigures>} */
@@ -88,7 +88,7 @@ export class Stats {
   byEndpoint = {};
   /** Operations due in the window, by the index of the stage of the schedule; only with --stages. @type {Record<string, GroupFigures & {counts: Counts}>} */
   byStage = {};
-  /** Of observers, by name. @type {Record<string, unknown>} */
+  /** Facts of observers, by name. @type {Record<string, unknown>} */
   facts = {};
 
   /** @param {number} startUs @param {number} [endUs] */
@@ -107,7 +107,7 @@ export class Stats {
     return new Distribution().add(this.inside[name]).add(this.outside[name]);
   }
 
-  /** Of all operations. @returns {Record<Stage, DistributionJson>} */
+  /** The stages of all operations. @returns {Record<Stage, DistributionJson>} */
   stages() {
     return stagesOf((stage) => this.distribution(stage).toJSON());
   }

@@ -156,7 +156,7 @@ export class Series {
   }
 }
 
-/** Of a time without a sighting that is so many times longer than usual, the chain has halted. */
+/** A time without a sighting that is so many times longer than usual: the chain has halted. */
 const HALT = 5;
 
 /** The throughput of a whole run: what its threads report, spread over the rows of the intervals and over the series. */

@@ -166,7 +166,7 @@ function firstAndLater(run) {
   const [first, ...later] = intervals.filter((row) => row.phase !== 'drain' && row.latency.count > 0);
   const all = new Distribution();
   for (const row of later) all.add(row.latency);
-  // Of both kinds the fastest are calls, and a later row may have transactions only.
+  // The fastest operations of both kinds are calls, and a later row may have transactions only.
   const firstUs = hasBothKinds(run) ? Infinity : (first?.latency.minUs ?? Infinity);
   return {
     ...{ firstUs, laterUs: all.percentileUs(1) ?? 0, fastestUs: Math.min(firstUs, latency.total.minUs ?? Infinity) },
@@ -376,7 +376,7 @@ function refusalOf({ generator: { refusals }, failureWords, window: { counts } }
   const all =
     refusals ??
     Object.fromEntries(Object.entries(REFUSED).map(([name, { code }]) => [name, { count: failed(code), words: '' }]));
-  // Of the operations of the window it is known whether the node accepted them; others may have begun before it.
+  // Whether the node accepted an operation is known of those of the window; others may have begun before it.
   const waitingInWindow = Math.max(1, counts.started - counts.verified - counts.failed);
   const unaccepted = Math.max(0, counts.started - (counts.accepted ?? counts.started) - ended);
   const refusedWaiting = refusals === undefined ? 0 : waiting * Math.min(1, unaccepted / waitingInWindow);

@@ -554,7 +554,7 @@ export function judge(run) {
 function notesOf(facts) {
   const { waitedShare, lateUs, isLate, isLocal, stoppedMs } = facts;
   const stopped = `stress was stopped for ${seconds(stoppedMs)}`;
-  const others = isLocal ? 'other programs, such as the node,' : 'other programs';
+  const others = isLocal ? 'other processes (such as the node)' : 'other processes';
   const words = `${others} kept the CPU busy ${percent(waitedShare)} of the time: latencies are up to ${milliseconds(lateUs)} too high`;
   return [
     ...(stoppedMs > 0 ? [stopped] : []),

@@ -37,7 +37,7 @@ const MOST_PAIRS = 500;
 /** Pairs that the named commit and the one before it have at least. */
 const LEAST_PAIRS = 2;
 
-/** Of a distribution with CONFIDENCE on one position, about. */
+/** Entropy of a distribution with CONFIDENCE on one position, about. */
 const LAST_ENTROPY = 0.2;
 
 /** Degrees of freedom of the scatter. */
@@ -221,7 +221,7 @@ function emptyLogs() {
   return { good: new Float64Array(CELLS), bad: new Float64Array(CELLS) };
 }
 
-/** Of Student's t, without the constant. @param {number} x @param {number} scatter */
+/** Logarithm of the density of Student's t, without the constant. @param {number} x @param {number} scatter */
 function logDensity(x, scatter) {
   return -Math.log(scatter) - ((DEGREES + 1) / 2) * Math.log1p((x / scatter) ** 2 / DEGREES);
 }

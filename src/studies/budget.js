@@ -71,7 +71,7 @@ export class Budget {
     return this.leftWei === 0n;
   }
 
-  /** Of the next run. @returns {string[]} */
+  /** Arguments of the next run. @returns {string[]} */
   get args() {
     return this.leftWei === null ? [] : [`${MAX_SPEND}=${this.leftWei}wei`];
   }

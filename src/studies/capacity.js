@@ -25,7 +25,7 @@ const MOST_WALLETS = 10_000;
  */
 const NEAR = 4;
 const FAR = 16;
-/** Of the block interval: a higher median latency means that operations wait for more than the next block. */
+/** Block intervals: a higher median latency means that operations wait for more than the next block. */
 const ONE_BLOCK = 1.25;
 
 /** The first run measures how fast blocks come. */
@@ -53,7 +53,7 @@ export class Capacity {
   #config;
   #clock;
   #startUs;
-  /** Of blocks, in each run. @type {number[]} */
+  /** Block intervals of each run. @type {number[]} */
   #intervalsMs = [];
   /** A run was made again because it was too short. */
   #isLonger = false;
@@ -65,9 +65,9 @@ export class Capacity {
   #mostWallets;
   #inFlight;
   #mostInFlight = MOST_IN_FLIGHT;
-  /** Before they were raised, until a run was made with the new ones. @type {[wallets: number, inFlight: number] | null} */
+  /** Wallets and operations in flight before they were raised, until a run was made with the new ones. @type {[wallets: number, inFlight: number] | null} */
   #before = null;
-  /** Of the pilot run. */
+  /** Options of the pilot run. */
   #first;
 
   /** @param {Config} config @param {{nowUs: () => number}} clock */

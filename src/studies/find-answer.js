@@ -196,7 +196,7 @@ function unitOf({ short }) {
   return short === '/s' ? ' op/s' : short;
 }
 
-/** Of the figure held: the list of reasons has them. */
+/** Parts of the figure held: the list of reasons has them. */
 const PARTS = / \([^)]*\)$/;
 
 /** At most 25 words. @param {Tried} tried @param {Figures | null} figures null: no answer @param {boolean} isDone */

@@ -37,7 +37,7 @@ import { CONFIDENCE, MAX_TRIALS, ThresholdEstimate } from './threshold-estimate.
  * @property {string[]} figures of conditions that hold
  */
 
-/** Of a search for the rate, unless a condition says how much of the rate must be held. */
+/** The condition of a search for the rate, unless another one says how much of the rate must be held. */
 const HELD = parseThreshold('held>=98%');
 
 /** Conditions on these figures replace it. */

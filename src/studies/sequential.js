@@ -34,7 +34,7 @@ const ENOUGH = 4;
 /** Least scale of the noise: equal ratios do not mean that there is none. */
 const LEAST_SCALE = 0.0005;
 const MOST_DEGREES = 5;
-/** Of a normal distribution the standard deviation is this many median deviations. */
+/** The standard deviation of a normal distribution is this many median deviations. */
 const PER_MEDIAN_DEVIATION = 1.4826;
 /** Log ratios beyond this are not looked at. */
 const FARTHEST = 30;
@@ -108,7 +108,7 @@ export class PairedSequence {
   #margin;
   /** @type {number[]} */
   #ratios = [];
-  /** Of each pair, from the pairs before it. @type {Expected[][]} */
+  /** Expectations of each pair, from the pairs before it. @type {Expected[][]} */
   #expected = [];
   #low = -FARTHEST;
   #high = FARTHEST;

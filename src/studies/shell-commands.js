@@ -32,7 +32,7 @@ const LONGEST_START_MS = 60_000;
 const LONGEST_COMMAND_MS = 86_400_000;
 const POLL_MS = 100;
 const TIMEOUT_MS = 2000;
-/** Of a log that a message repeats. */
+/** Lines of a log that a message repeats. */
 const LAST_LINES = 2;
 
 /** @param {NodeCommand & Limits} how @returns {Promise<{stop: () => Promise<void>} | null>} null: interrupted @throws {UnavailableError} */

@@ -20,7 +20,7 @@ import { mean, meanOf, standardDeviation } from './statistics.js';
 /** Marks a saturated cell in a grid. */
 const MARK = '*';
 
-/** Of a search for a rate: what it achieved of its rate decides, so it comes first. */
+/** Metrics of a search for a rate: what it achieved of its rate decides, so it comes first. */
 const RATE_METRICS = ['achieved', 'held'];
 const HELD_WORDS =
   'rate held: the share of the rate that was achieved, less the growth of the latency during the run, which shows operations that pile up';

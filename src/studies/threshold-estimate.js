@@ -2,8 +2,8 @@
  * Estimates the value at which a condition that holds for small values begins to fail, from runs that answer yes or no.
  *
  * An adaptive search as in psychophysics: QUEST (A. B. Watson and D. G. Pelli, 1983). A probability distribution over
- * the logarithm of the threshold is updated by Bayes' rule with each answer. The width of the band in which runs hold
- * and fail by turns is unknown as well: a small grid of widths is estimated at the same time, and each run is made
+ * the logarithm of the threshold is updated by Bayes' rule with each answer. The width of the band in which some runs
+ * hold and some fail is unknown as well: a small grid of widths is estimated at the same time, and each run is made
  * where its answer is expected to give most information about both (L. L. Kontsevich and C. W. Tyler, 1999); runs at
  * the median alone would not distinguish widths. A few answers are wrong at any value.
  *
@@ -35,7 +35,7 @@ const LAPSES = 0.02;
 /** Widths as logarithms: half of the changes from yes to no lie within about one width of the threshold. */
 const WIDTHS = Object.freeze([0.003, 0.01, 0.03, 0.06, 0.12, 0.25]);
 
-/** Wider ones are less likely: nodes seldom hold and fail by turns over more than this. With equal chances few runs gave intervals of a factor of two. */
+/** Wider ones are less likely: nodes seldom hold in some runs and fail in others over more than this. With equal chances few runs gave intervals of a factor of two. */
 const USUAL_WIDTH = 0.03;
 
 /** How far a first guess may be off, as a logarithm: after an answer the next value is up to four times as high or as low. */

@@ -84,7 +84,7 @@ export function ownHeaders(url, headers = {}) {
   return { authorization: `Basic ${Buffer.from(credentials).toString('base64')}`, ...headers };
 }
 
-/** Of an HTTP request. @param {URL} url @param {Headers} [headers] of the user @returns {Headers} */
+/** Headers of an HTTP request. @param {URL} url @param {Headers} [headers] of the user @returns {Headers} */
 export function requestHeaders(url, headers) {
   return { 'content-type': 'application/json', accept: 'application/json', ...ownHeaders(url, headers) };
 }
@@ -243,7 +243,7 @@ export function parseHead(text) {
     }
   }
   if (head.status < 200) throw malformed(`it is an interim response (${head.status})`);
-  // Of an error the status is enough.
+  // The status of an error is enough.
   if (head.status < 300 && !/^(identity)?$/i.test(encoding)) throw compressed(encoding);
   // RFC 9112, section 6.3: a message with several may be an attempt at request smuggling.
   if (bodies.length > 1) throw malformed('it has several lengths');
@@ -287,9 +287,9 @@ const CHUNK_SIZE = /^[0-9A-Fa-f]{1,8}$/;
 export class ResponseParser {
   /** Received, but not read yet. */
   #unread = Buffer.alloc(0);
-  /** Of the response that has begun. @type {Head | null} */
+  /** Head of the response that has begun. @type {Head | null} */
   #head = null;
-  /** Of the body. @type {Buffer[]} */
+  /** Parts of the body. @type {Buffer[]} */
   #parts = [];
   #bytes = 0;
   #maxBodyBytes;

@@ -79,7 +79,7 @@ class ReplyHandler extends Exchange {
   status = 0;
   /** @type {number | null} */
   retryAfterMs = null;
-  /** Of the body. @type {string | string[] | undefined} */
+  /** Encoding of the body. @type {string | string[] | undefined} */
   encoding;
   bytes = 0;
   /** @type {Buffer[]} */

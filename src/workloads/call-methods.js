@@ -14,7 +14,7 @@ const DOTTED = /\./;
 const WRITING =
   /^\w+?_(add|associate|cancel|clear|delete|discard|distribute|drop|fill|flush|import|increase|inject|insert|issue|lock|mine|propose|prune|publish|push|remove|resend|reset|revert|rollback|send|set|shutdown|sign|start|stop|submit|transfer|unlock|update|vote|write)/i;
 
-/** Of debug_* only these read: others set the head, write profiles to the disk, or stop the garbage collector. */
+/** The methods of debug_* that only read: others set the head, write profiles to the disk, or stop the garbage collector. */
 const DEBUG_READING =
   /^debug_(account|db|dump|executionWitness|get|intermediateRoots|preimage|printBlock|storageRange|trace)/i;
 

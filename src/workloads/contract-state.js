@@ -17,7 +17,7 @@ import { checkOf } from './receipts.js';
 /** Values read in one batch. */
 const READ_AT_ONCE = 8000;
 
-/** Of more values only the first are read, because that takes minutes. */
+/** Most values that are read, because that takes minutes. */
 export const MAX_READ = 100_000;
 
 /** The same for values of single operations. */

@@ -54,7 +54,7 @@ export class WorkloadHost {
   #readings = [];
   /** Counts of the wallets before the load, by call of kit.countedBy(). @type {bigint[][]} */
   #starts = [];
-  /** Of the wallets, by position. @type {readonly string[]} */
+  /** Addresses of the wallets, by position. @type {readonly string[]} */
   #addresses;
   /** Whether each operation is verified by its receipt. */
   isByReceipt = false;
@@ -67,7 +67,7 @@ export class WorkloadHost {
   /** Reads the number that verifies the operations, which only grows. @type {Parameters<Kit['countedBy']>[0] | undefined} */
   countCall;
   #isPrepared;
-  /** Of an operation that states none. */
+  /** Gas limit of an operation that states none. */
   #gasLimit;
   #rpc;
   #receipts;

@@ -4,7 +4,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { loadKZG } from 'kzg-wasm';
 import { encodeSidecar } from '../chain/transaction.js';
 
-/** Of a blob. */
+/** Field elements of a blob. */
 const FIELD_ELEMENTS = 4096;
 
 const { count, blobs: size, hasCellProofs } = workerData;

@@ -42,7 +42,7 @@ const NOT_OF_RECEIPTS = '(the effectiveGasPrice of the receipts is another one)'
 /** @param {BuiltInOptions} options @param {readonly string[]} [state] addresses of the whole slice */
 export function createPayments({ kit, rpc, settings: { receivers: made = null } }, state = []) {
   let slice = state;
-  /** Of the payers before the load. @type {bigint[]} */
+  /** Balances of the payers before the load. @type {bigint[]} */
   let balances = [];
   const value = 1n + (BigInt(`0x${kit.tag}`) % MAX_VALUE);
   const receiversPay = made === null;

@@ -105,7 +105,7 @@ export class Replay {
   #starts = [];
   /** @type {number[]} */
   #sizes = [];
-  /** Of an array. @type {Buffer[]} */
+  /** Texts of an array. @type {Buffer[]} */
   #texts = [];
   /** Their order; each pass has another one. @type {Uint32Array | null} */
   #order = null;

@@ -90,7 +90,7 @@ class Comparison {
     this.#reference = new Reference({ first: rpc, other, clock });
   }
 
-  /** Of a batch each item. @param {RecordedCall} call @param {any} result @returns {Promise<null>} @throws {CheckError} */
+  /** Compares the answer with the recorded one; each item of a batch. @param {RecordedCall} call @param {any} result @returns {Promise<null>} @throws {CheckError} */
   async compare({ method, params, where }, result) {
     const requests = method === BATCH ? params : [{ method, params }];
     const answers = method === BATCH ? result : [result];

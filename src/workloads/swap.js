@@ -15,7 +15,7 @@ const SWAP = selectorOf('swap(uint256,uint256,uint256)');
 const RESERVES = selectorOf('reserves(uint256)');
 const BALANCES = selectorOf('balances(address,uint256)');
 
-/** Of each token, the first reserve, and what each wallet mints: more than it can pay. */
+/** The first reserve of each token, and what each wallet mints of it: more than it can pay. */
 const RESERVE = 10n ** 24n;
 const SUPPLY = 10n ** 32n;
 

@@ -28,7 +28,7 @@ import { isWorkloadFile } from '../files.js';
 /** @param {Settings & {threads?: number}} settings */
 const lacksReceivers = ({ threads, receivers = null }) => (receivers === null && threads === 1 ? NEEDS_TWO : null);
 
-/** Of payments between the wallets. */
+/** What payments between the wallets lack. */
 export const NEEDS_TWO = 'pays from wallet to wallet and has only one: use at least two (-t 2), or --receivers N';
 
 /** @param {Settings} settings */

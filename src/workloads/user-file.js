@@ -101,7 +101,7 @@ function isFacts(facts = {}) {
 /** These cannot return a promise. */
 const SYNCHRONOUS = Object.freeze(['next', 'facts', 'handOver']);
 
-/** Of both kinds. @type {Record<string, Part>} */
+/** Parts of workloads of both kinds. @type {Record<string, Part>} */
 const SHARED = {
   prepare: {},
   facts: { wanted: 'an object of facts', holds: isFacts, complete: toJson },

@@ -41,9 +41,9 @@ export class ConsistencyChecker {
   #options;
   #random;
   #startUs;
-  /** The newest last. @type {VerifiedOperation[]} */
+  /** Verified operations, the newest last. @type {VerifiedOperation[]} */
   #operations = [];
-  /** Of the load, at the last message. */
+  /** The requests of the load, at the last message. */
   #load = { requests: 0, perUs: 0, atUs: 0 };
   /** Checks made, by kind. @type {Record<string, number>} */
   #made = {};

@@ -167,7 +167,7 @@ export class Refiller {
         release: () => {},
       },
       onSigned: ({ hash, nonce, replaces }, order, priceWei) => {
-        // Of what it replaces, the reservations are kept with those hashes.
+        // The reservations of what it replaces are kept with those hashes.
         const keptWei = replaces.reduce((sum, one) => sum + (this.#open.get(one)?.reservedWei ?? 0n), 0n);
         // The same bytes may have been sent before.
         const reservedWei = order.gasLimit * priceWei - keptWei + (this.#open.get(hash)?.reservedWei ?? 0n);

@@ -23,7 +23,7 @@ const LABEL = { labelSize: 18, labelFont: '12px system-ui, sans-serif' };
 const HEIGHT = 190;
 const HEAT_HEIGHT = 240;
 
-/** Of panels, which are lower on a phone so that both are seen at once. */
+/** Heights of panels, which are lower on a phone so that both are seen at once. */
 const PANEL_HEIGHTS = { upper: 140, lower: 160 };
 const PHONE_WIDTH = 500;
 const PHONE_PART = 0.75;
@@ -107,7 +107,7 @@ export class Plot {
     return isAll ? this.whole : [min, max];
   };
 
-  /** Of the visible values. Those of the drain may leave it: the few operations that end there are no trend. */
+  /** The range of the visible values. Those of the drain may leave it: the few operations that end there are no trend. */
   #yRange = (/** @type {uPlot} */ u, /** @type {number | null} */ min, /** @type {number | null} */ max) => {
     const { heat, series, isLog, kind } = this.chart;
     if (heat !== undefined) return heatRange(heat);

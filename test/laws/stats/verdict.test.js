@@ -384,7 +384,7 @@ const CASES = {
     [
       'an embedded chain, and other programs have the CPU',
       closedRun({ ...TWO_BLOCKS, ...crowded({}), environment: { embeddedChain: true } }),
-      /; other programs, such as the node, kept the CPU busy 40 % .*, give .*, or run the node on another machine$/,
+      /; other processes \(such as the node\) kept the CPU busy 40 % .*, give .*, or run the node on another machine$/,
     ],
     [
       'too few wallets, or a slow node: the number that the rate needs is named',
