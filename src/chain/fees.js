@@ -211,7 +211,7 @@ export function createFees(options) {
       // The unused part of a dynamic fee is not charged, so an offer that is too high is fine.
       return isEnough && (mode === 'eip1559' || maxPriceWei(earlier) * 3n <= maxPriceWei(fee) * 4n);
     },
-    raise: (earlier, leastTipWei = 0n) => {
+    replacementFee: (earlier, leastTipWei = 0n) => {
       const raised = replacementFee(earlier, withTip(fee, leastTipWei, mostWeiOf(state)));
       const isLimited = state.maxFeeWei !== null || state.offer.mostWei !== null;
       return isLimited && maxPriceWei(raised) > mostWeiOf(state) ? null : raised;

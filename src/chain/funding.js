@@ -462,7 +462,7 @@ async function returnBalances(sender, rich, { to, gasLimit }, onProgress) {
     balanceWei > costWei ? [{ wallet, to, data: '0x', value: balanceWei - costWei, gasLimit }] : [],
   );
   // What is sent leaves nothing for a higher fee.
-  const fees = { ...offers, current: () => fee, raise: () => null };
+  const fees = { ...offers, current: () => fee, replacementFee: () => null };
   const receipts = await sendAll({ ...sender, fees }, orders, onProgress);
   const failed = receipts.filter(({ isSuccess }) => !isSuccess);
   if (failed.length > 0) {

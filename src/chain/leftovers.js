@@ -109,12 +109,12 @@ async function replacePooled(sender, wallet, { latest, pending }) {
   }
 }
 
-/** @param {Fee} fee @param {Pick<Fees, 'raise'>} fees @returns {Fee | null} null above --max-fee */
-function doubled(fee, { raise }) {
+/** @param {Fee} fee @param {Pick<Fees, 'replacementFee'>} fees @returns {Fee | null} null above --max-fee */
+function doubled(fee, { replacementFee }) {
   /** @type {Fee | null} */
   let raised = fee;
-  // A raise is an eighth.
-  for (let times = 0; times < 6 && raised !== null; times += 1) raised = raise(raised);
+  // A replacement offers an eighth more.
+  for (let times = 0; times < 6 && raised !== null; times += 1) raised = replacementFee(raised);
   return raised;
 }
 

@@ -223,7 +223,7 @@ class OrderSubmission {
   }
 
   /** @param {StatedPrice} stated */
-  async raise(stated) {
+  async raiseOffer(stated) {
     const { fees, notice } = this.#sender;
     const before = fees.worstPriceWei();
     const why = fees.raiseOffer(this.#sent.fee, stated);
@@ -244,7 +244,7 @@ class OrderSubmission {
     const { fees } = this.#sender;
     const { fee } = this.#sent;
     const current = fees.current();
-    return fees.raise(fee) ?? (this.isRefused && current !== fee ? current : null);
+    return fees.replacementFee(fee) ?? (this.isRefused && current !== fee ? current : null);
   }
 
   find() {
@@ -529,7 +529,7 @@ class Overdue {
 
   /** @param {Sent} sent @param {bigint} leastTipWei @returns {Promise<boolean>} */
   async #replace(sent, leastTipWei) {
-    const fee = this.#sender.fees.isFixed ? null : this.#sender.fees.raise(sent.fee, leastTipWei);
+    const fee = this.#sender.fees.isFixed ? null : this.#sender.fees.replacementFee(sent.fee, leastTipWei);
     if (fee === null) return false;
     try {
       await reserveMore(this.#sender, sent, fee);

@@ -21,7 +21,7 @@ import { backOffMs, isLimit, isLost } from './retries.js';
  * @property {(ms: number, why: 'limitedMs' | 'unansweredMs', refusal?: RefusalClass | null) => Promise<unknown>} pause after
  *   a limit per sender it lasts until it is the operation's turn
  * @property {() => boolean} isTaken whether the node has just taken another one with such an offer
- * @property {(stated: StatedPrice) => boolean | Promise<boolean>} raise offers more for its gas; false: it cannot
+ * @property {(stated: StatedPrice) => boolean | Promise<boolean>} raiseOffer offers more for its gas; false: it cannot
  * @property {() => Promise<boolean>} find whether the node has it
  * @property {(refusal: RefusalClass, refusedAtUs: number) => boolean} mayPass whether time may mend a refusal that is final otherwise
  */
@@ -97,7 +97,7 @@ export async function submit(submission, { clock, random }) {
         hasPaused = true;
         return submission.pause(pauseMs, isLimit(error) ? 'limitedMs' : 'unansweredMs', refusal);
       };
-      if (refusal === 'price' && (raises += 1) <= MAX_RAISES && (await submission.raise(answer?.stated ?? {})))
+      if (refusal === 'price' && (raises += 1) <= MAX_RAISES && (await submission.raiseOffer(answer?.stated ?? {})))
         isRaised = true;
       else if (isLate || !isTransient(error, refusal)) {
         // The chain decides: the words may be those of a node that has the transaction.

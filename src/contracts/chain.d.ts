@@ -302,7 +302,7 @@ export type Fees = {
   /** raises the offers to come after a refusal for the price; null: they are higher than the refused one now; otherwise why not */
   raiseOffer: (refused: Fee, stated: StatedPrice) => string | null;
   /** fee of a replacement, with at least this tip; null above the limit of what is offered */
-  raise: (offer: Fee, leastTipWei?: bigint) => Fee | null;
+  replacementFee: (offer: Fee, leastTipWei?: bigint) => Fee | null;
   /** blocks have taken this offer after they had left out a lower one: its tip is offered from now on */
   learn: (taken: Fee) => void;
   /** an option has set it, or forbids to raise it */

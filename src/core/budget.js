@@ -77,7 +77,7 @@ export class FeeBudget {
    * @param {Fee} fee that it offers
    * @returns {boolean} false: the limit would be exceeded
    */
-  raise({ reservation }, fee) {
+  reserveMore({ reservation }, fee) {
     return reservation === null || this.#increase(reservation, [fee]);
   }
 

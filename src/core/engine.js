@@ -458,11 +458,11 @@ export class ThreadEngine {
   /** @returns {EngineStats} */
   #figures() {
     const detector = this.#detector?.stats();
-    const { readBackRetries, pausedMs, pauses } = this.#retryPolicy;
+    const { readBackRetries, callPauseMs, pauses } = this.#retryPolicy;
     const nodeLimits = this.#limits?.facts() ?? null;
     return {
       readBackRetries,
-      pausedMs,
+      pausedMs: callPauseMs,
       retiredWallets: this.#driver.recovery.retired,
       inclusionResolutionMs: detector?.resolutionMs ?? null,
       headSource: detector?.source ?? null,

@@ -151,9 +151,9 @@ export class CallRecovery extends Recovery {
     this.#pauses.set(account, inRow);
     const fromUs = clock.nowUs();
     await clock.sleep(Math.min(firstMs * 2 ** (inRow - 1), longestMs), this.driver.halted);
-    const pausedMs = (clock.nowUs() - fromUs) / 1000;
-    this.#retryPolicy.pausedMs += pausedMs;
-    if (isLimited) this.#retryPolicy.pauses.limitedMs += pausedMs;
+    const pauseMs = (clock.nowUs() - fromUs) / 1000;
+    this.#retryPolicy.callPauseMs += pauseMs;
+    if (isLimited) this.#retryPolicy.pauses.limitedMs += pauseMs;
     return true;
   }
 

@@ -320,7 +320,7 @@ export class Resubmission {
     if (evidence === NO_EVIDENCE) this.#probedAt = this.#newest.number;
     const last = this.#lastCheckOf(operation);
     const { replacements: times = 0 } = last;
-    if (operation.hashes.length >= MAX_HASHES || !presigner.raiseLeftOut(operation, evidence, times)) return false;
+    if (operation.hashes.length >= MAX_HASHES || !presigner.replaceLeftOut(operation, evidence, times)) return false;
     // What the chain waited for is not the price.
     if (evidence !== NO_EVIDENCE) last.replacements = times + 1;
     last.atUs = clock.nowUs();
@@ -345,9 +345,9 @@ export class Resubmission {
     last.atUs = clock.nowUs();
     last.times += 1;
     Object.assign(last, UNSEEN);
-    const raise = () =>
-      'setTransaction' in operation && operation.hashes.length < MAX_HASHES && presigner.raise(operation);
-    const isRaised = ((isTooLow && !presigner.isPriceFixed) || isQueued) && raise();
+    const replace = () =>
+      'setTransaction' in operation && operation.hashes.length < MAX_HASHES && presigner.signReplacement(operation);
+    const isRaised = ((isTooLow && !presigner.isPriceFixed) || isQueued) && replace();
     if (isTooLow && !isRaised) return false;
     if (isRaised) resubmissions.replaced += 1;
     else resubmissions.rebroadcast += 1;
@@ -360,7 +360,7 @@ export class Resubmission {
       resubmissions.lostMs += (clock.nowUs() - lostSinceUs) / 1000;
       this.#tools.observers.status(identityOf(operation), 'never_sent');
     }
-    if (failure !== 'price' || presigner.isFixed || !raise()) return failure === null;
+    if (failure !== 'price' || presigner.isFixed || !replace()) return failure === null;
     resubmissions.replaced += 1;
     return (await this.#submit(operation)) === null;
   }

@@ -183,10 +183,10 @@ async function prepare(opened) {
   const ready = append(planned, { setUp: await setUpToStart(planned) });
   // Workers open their own connections.
   if (ready.plan.own.load.workers > 1) await ready.network.endpoints.closeIdle();
-  const heard = append(ready, { listeners: await listenersOf(ready) });
+  const listening = append(ready, { listeners: await listenersOf(ready) });
   // From now on only the thread that refills has the key.
-  heard.keys.funder = heard.setUp.refill = null;
-  const run = append(heard, { environment: describeEnvironment(heard) });
+  listening.keys.funder = listening.setUp.refill = null;
+  const run = append(listening, { environment: describeEnvironment(listening) });
   return append(run, { engine: await engineOf(run) });
 }
 

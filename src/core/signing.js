@@ -131,7 +131,7 @@ export class Presigner {
     if (fees.current() !== before) this.raisedWords = raisedText(fees.current());
     // What no node has taken is not replaced, so that it need not offer an eighth more.
     const isRefused = operation.hashes.length === 1;
-    return this.raise(operation) || (isRefused && this.#signWith(operation, fees.current()))
+    return this.signReplacement(operation) || (isRefused && this.#signWith(operation, fees.current()))
       ? null
       : 'a higher offer is not within --max-fee and --max-spend';
   }
@@ -142,10 +142,10 @@ export class Presigner {
    * @param {bigint} [leastTipWei]
    * @returns {boolean} false: the fee cannot be raised
    */
-  raise(operation, leastTipWei) {
+  signReplacement(operation, leastTipWei) {
     const { fee } = operation;
     const { fees } = this.#options;
-    const higher = fee === null ? fees.current() : fees.raise(fee, leastTipWei);
+    const higher = fee === null ? fees.current() : fees.replacementFee(fee, leastTipWei);
     return higher !== null && this.#signWith(operation, higher);
   }
 
@@ -154,7 +154,7 @@ export class Presigner {
     const { account, nonce } = operation;
     const { budget } = this.#options;
     try {
-      if (budget?.raise(operation, higher) === false) return false;
+      if (budget?.reserveMore(operation, higher) === false) return false;
       operation.setTransaction(this.#signNow(account, nonce, higher));
     } catch (error) {
       // The earlier transaction stays valid.
@@ -171,9 +171,9 @@ export class Presigner {
    * @param {number} times replacements before this one
    * @returns {boolean} false: its fee cannot be raised
    */
-  raiseLeftOut(operation, evidence, times) {
+  replaceLeftOut(operation, evidence, times) {
     const { fees } = this.#options;
-    return !fees.isFixed && this.raise(operation, tipAfter(evidence, times, fees.mostWei()));
+    return !fees.isFixed && this.signReplacement(operation, tipAfter(evidence, times, fees.mostWei()));
   }
 
   /** Whether a refusal of its price raises the fee. */

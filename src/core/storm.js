@@ -71,7 +71,7 @@ export class Storm {
     if (random() >= (replaceShare ?? 0)) return;
     const first = operation.hash;
     if (operation.isCancelled || operation.inclusion !== null) this.facts.replacementsTooLate += 1;
-    else if (!presigner.raise(operation)) this.facts.replacementsTooDear += 1;
+    else if (!presigner.signReplacement(operation)) this.facts.replacementsTooDear += 1;
     else if (await this.#send(operation, 'replacements')) this.#noteReplaced(operation, first);
   }
 

@@ -186,7 +186,7 @@ export class OperationSubmission {
   }
 
   /** @param {StatedPrice} stated */
-  raise(stated) {
+  raiseOffer(stated) {
     const why = this.#tools.presigner.raiseOffer(this.#operation, stated);
     const { error } = this.#operation;
     if (why !== null && why !== '' && error !== null) error.message += `; ${why}`;
@@ -276,7 +276,7 @@ export class RetryPolicy {
   /** A block of which the endpoint serves no effects for long; null after each report. @type {number | null} */
   unreadBlock = null;
   /** Time that wallets paused after calls without a response. */
-  pausedMs = 0;
+  callPauseMs = 0;
   #untilUs = 0;
   /** When a request had no answer for the last time. */
   #lostAtUs = -Infinity;

@@ -38,7 +38,7 @@ class Pace {
   /** Since the last row. @type {{depth: PoolDepth}} */
   #current = nothing();
   /** Sums of the window. */
-  #total = { pauses: 0, pausedMs: 0, ...nothing() };
+  #total = { pauses: 0, heldMs: 0, ...nothing() };
   /** Null: the load has not begun. @type {Pick<Control, 'hold' | 'release' | 'room'> | null} */
   #control = null;
   #warnOnce = /** @type {(kind: string, words: string) => void} */ (() => {});
@@ -118,17 +118,17 @@ class Pace {
   row(phase, endUs) {
     const { depth } = this.#current;
     const { heldUs, holds } = this.#held.take(endUs);
-    const pausedMs = heldUs / 1000;
+    const heldMs = heldUs / 1000;
     const why = phase === 'drain' ? null : this.#whyNothing(depth);
     if (why !== null) this.#warnOnce('pace', `no operation is started: ${why}`);
     this.#current = nothing();
     if (phase === 'load') {
       // One that has begun before the window counts in it.
-      this.#total.pauses += this.#total.pauses === 0 && pausedMs > 0 ? Math.max(1, holds) : holds;
-      this.#total.pausedMs += pausedMs;
+      this.#total.pauses += this.#total.pauses === 0 && heldMs > 0 ? Math.max(1, holds) : holds;
+      this.#total.heldMs += heldMs;
       this.#total.depth = merge(DEPTH, this.#total.depth, depth);
     }
-    return { pace: { pausedMs, ...(depth.samples > 0 && { depth }) } };
+    return { pace: { pausedMs: heldMs, ...(depth.samples > 0 && { depth }) } };
   }
 
   /** @param {PoolDepth} depth since the last row @returns {string | null} null: operations are started now and then */
@@ -143,7 +143,7 @@ class Pace {
   /** @returns {ReturnType<RunObserver['describe']>} */
   describe() {
     const { target, maxBaseFeeWei } = this.#options;
-    const { pauses, pausedMs, depth } = this.#total;
+    const { pauses, heldMs, depth } = this.#total;
     const notGiven = '--pool-target was not given';
     const noDepth = target === null ? notGiven : 'the node did not answer txpool_status in the window';
     /** @type {WithUnknown<PaceFacts>} */
@@ -152,7 +152,7 @@ class Pace {
       depth: depth.samples === 0 ? unknown(noDepth) : depth,
       maxBaseFeeWei: orUnknown(maxBaseFeeWei?.toString(), '--max-base-fee was not given'),
       pauses,
-      pausedMs,
+      pausedMs: heldMs,
     };
     return asMembers({ pace });
   }

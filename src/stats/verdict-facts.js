@@ -78,7 +78,7 @@ export function factsOf(run) {
         : (windowShare(run) * limitedMs) / Math.max(1, latency.total.sumUs / 1000),
     ),
     // Pauses after unanswered calls, and think time, as shares of the time of all users.
-    pausedShare: shareOfTime(run.generator.pausedMs),
+    callPauseShare: shareOfTime(run.generator.pausedMs),
     restShare: thinkUs / Math.max(1, thinkUs + (latency.total.meanUs ?? 0)),
     ...{ asked, achieved, isDropping, growth, done: asked === null ? verifiedPerSecond : achieved },
     // Operations at the end of the window may fail.
@@ -184,10 +184,10 @@ const ENDED_BY_ENDPOINT = Object.freeze({
 /** By --max-base-fee or --pool-target. @param {RunFile} run @returns {string | null} */
 export function heldBack({ pace, window, intervals, instance, blocks, environment }) {
   if (pace === undefined) return null;
-  const { poolTarget, depth, pausedMs } = pace;
-  const pausedShare = Math.min(1, pausedMs / window.durationMs);
-  if (pausedShare > PAUSED)
-    return `paused ${percent(pausedShare)} of the time, because the base fee was above --max-base-fee`;
+  const { poolTarget, depth, pausedMs: heldMs } = pace;
+  const heldShare = Math.min(1, heldMs / window.durationMs);
+  if (heldShare > PAUSED)
+    return `paused ${percent(heldShare)} of the time, because the base fee was above --max-base-fee`;
   if (poolTarget === null) return null;
   const share = 1 / (instance?.instances ?? 1);
   const asked = `${whole(poolTarget)} were asked for (--pool-target)`;

@@ -104,7 +104,7 @@ const ROWS = Object.freeze([
   {
     name: 'port-bound',
     when: (f) =>
-      f.portless > 0 && (f.portless >= RELEVANT * f.run.counts.started || (f.hasFewPorts && f.pausedShare > PAUSED)),
+      f.portless > 0 && (f.portless >= RELEVANT * f.run.counts.started || (f.hasFewPorts && f.callPauseShare > PAUSED)),
     evidence: (f) => `${counted(f.portless, 'operation')} failed because no local port was left for their connection`,
   },
   {
@@ -181,7 +181,7 @@ const ROWS = Object.freeze([
   // All that was asked for was done: generator, wallets and node can do at least that, however busy they were.
   {
     name: 'rate-bound',
-    when: (f) => f.isHeld && f.pausedShare <= PAUSED,
+    when: (f) => f.isHeld && f.callPauseShare <= PAUSED,
     evidence: (f) =>
       `${digits(f.achieved)} of ${digits(f.asked ?? 0)} per second were achieved, ${whole(f.run.window.counts.dropped)} dropped`,
     advice: () => 'try a higher rate to find the limit of the node',
@@ -196,7 +196,7 @@ const ROWS = Object.freeze([
   // Most of the time users wait neither for the node nor for the generator.
   {
     name: 'rate-bound',
-    when: (f) => f.restShare > 0.5 && f.pausedShare <= PAUSED && !f.isSaturated,
+    when: (f) => f.restShare > 0.5 && f.callPauseShare <= PAUSED && !f.isSaturated,
     evidence: (f) => `users rested ${percent(f.restShare)} of the time (--think-time)`,
     advice: () => 'try more users to find the limit of the node',
   },
@@ -452,7 +452,7 @@ function generator(when, words, excluded) {
 function concurrency(when, words) {
   const isPossible = (/** @type {Facts} */ f) =>
     // While the endpoint is away, any number of wallets is too small.
-    (f.asked === null || (f.isDropping && !f.wasAway)) && f.isAnswered && f.pausedShare <= PAUSED;
+    (f.asked === null || (f.isDropping && !f.wasAway)) && f.isAnswered && f.callPauseShare <= PAUSED;
   const isRoom = (/** @type {Facts} */ f) =>
     (f.fullness ?? 0) < 0.9 && (f.cores ?? 0) < BUSY_NODE && !(isCpuShort(f) && (f.machineShare ?? 0) >= BUSY_MACHINE);
   return {
@@ -615,7 +615,7 @@ function moreAtOnce({ run, wallets, inFlight, slots, asked }) {
 }
 
 /** What was seen, in words. @param {Facts} facts @returns {string[]} */
-function seen({ run, silentMs, noun, asked, achieved, pausedShare, fullness, loop, utilization, cores }) {
+function seen({ run, silentMs, noun, asked, achieved, callPauseShare, fullness, loop, utilization, cores }) {
   const { counts, failures, window } = run;
   const { failed, timedOut, started } = counts;
   const { dropped, scheduled } = window.counts;
@@ -628,8 +628,8 @@ function seen({ run, silentMs, noun, asked, achieved, pausedShare, fullness, loo
     fullness !== null && `blocks were ${percent(fullness)} full`,
     utilization !== null && `${loop} was busy ${percent(utilization)} of the time`,
     cores !== null && `the node used ${percent(cores)} of a core`,
-    pausedShare > RELEVANT &&
-      `${noun} paused ${percent(pausedShare)} of the time after calls without an answer (${byCode(failures)})`,
+    callPauseShare > RELEVANT &&
+      `${noun} paused ${percent(callPauseShare)} of the time after calls without an answer (${byCode(failures)})`,
   ];
   return words.filter((part) => typeof part === 'string');
 }

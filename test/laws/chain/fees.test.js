@@ -120,7 +120,7 @@ describe('fees.holds()', () => {
     });
 });
 
-describe('fees.raise()', () => {
+describe('fees.replacementFee()', () => {
   /** @type {Array<[string, Fees, string, string | null]>} */
   const rows = [
     ['both are an eighth higher, and a wei: a pool asks for a tenth of each', feesOf(100n, 8n), '800/80', '901/91'],
@@ -136,7 +136,7 @@ describe('fees.raise()', () => {
   ];
   for (const [name, fees, before, expected] of rows)
     it(name, () => {
-      const raised = fees.raise(feeOf(before));
+      const raised = fees.replacementFee(feeOf(before));
       assert.equal(raised && textOf(raised), expected);
     });
 });
@@ -264,7 +264,7 @@ describe('fees for blobs', () => {
       const fees = feesOf(7n, 2n, { legacy });
       fees.payForBlobs(blobs);
       const earlier = fees.current();
-      const raised = /** @type {Record<string, bigint>} */ (fees.raise(earlier));
+      const raised = /** @type {Record<string, bigint>} */ (fees.replacementFee(earlier));
       for (const [name, wei] of Object.entries(earlier)) assert.ok(raised[name] >= 2n * wei, name);
     }
   });

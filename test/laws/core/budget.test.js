@@ -48,7 +48,7 @@ function budgetOf(capWei, fee = offerOf(10n), sidecar = undefined) {
     const reservation = { gasLimit: 1n, priceWei: 0n, tipWei: 0n, blobGas: 0n, blobPriceWei: 0n };
     const probe = /** @type {any} */ ({ reservation, inclusion: null, sample: { sentAtUs: null } });
     let leftWei = 0n;
-    while (budget.raise(probe, offerOf(leftWei + 1n))) leftWei += 1n;
+    while (budget.reserveMore(probe, offerOf(leftWei + 1n))) leftWei += 1n;
     budget.settle(probe);
     return capWei - leftWei;
   };
@@ -103,7 +103,7 @@ describe('FeeBudget', () => {
     const spent = [0, 1, 2, 3].map(() => (end(begin(), '0xa'), used()));
     assert.deepEqual(spent, [300n, 600n, 750n, 750n]);
     const dear = begin();
-    assert.ok(budget.raise(dear, offerOf(10n, 8n)));
+    assert.ok(budget.reserveMore(dear, offerOf(10n, 8n)));
     end(dear, '0xa');
     assert.equal(used(), 2500n);
   });
@@ -113,7 +113,7 @@ describe('FeeBudget', () => {
     const { budget, begin, end, used } = budgetOf(3_000_000n, offer, { hashes: ['0x1', '0x2'], rlp: '' });
     const [first, second] = [begin(), begin()];
     assert.equal(used(), 2n * (1000n + 3n * 2n * 131_072n));
-    assert.ok(budget.raise(second, { ...offerOf(10n), maxFeePerBlobGasWei: 4n }));
+    assert.ok(budget.reserveMore(second, { ...offerOf(10n), maxFeePerBlobGasWei: 4n }));
     budget.observe(blockOf('0xa', 2n, 100_000));
     end(first, '0xa');
     end(second);
@@ -134,11 +134,11 @@ describe('FeeBudget', () => {
   it('a replacement reserves the difference, or is refused', () => {
     const { budget, begin, used } = budgetOf(1500n);
     const operation = begin();
-    assert.equal(budget.raise(operation, offerOf(16n)), false);
+    assert.equal(budget.reserveMore(operation, offerOf(16n)), false);
     assert.equal(used(), 1000n);
-    assert.equal(budget.raise(operation, offerOf(15n)), true);
+    assert.equal(budget.reserveMore(operation, offerOf(15n)), true);
     // Either of the two may be mined.
-    assert.equal(budget.raise(operation, offerOf(3n)), true);
+    assert.equal(budget.reserveMore(operation, offerOf(3n)), true);
     assert.equal(used(), 1500n);
   });
 

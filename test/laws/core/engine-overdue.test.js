@@ -51,7 +51,7 @@ function risingFees({ isTooLow = true, mostRaises = Infinity }) {
     current: () => ({ gasPriceWei: 1n }),
     isTooLow: () => isTooLow,
     mostWei: () => 100n,
-    raise: () => ((raises += 1) > mostRaises ? null : { gasPriceWei: BigInt(1 + raises) }),
+    replacementFee: () => ((raises += 1) > mostRaises ? null : { gasPriceWei: BigInt(1 + raises) }),
   };
 }
 
@@ -274,7 +274,7 @@ describe('a transaction that blocks leave out', () => {
       raiseOffer: () => null,
       mostWei: () => 100n * GWEI,
       learn: () => {},
-      raise: (/** @type {unknown} */ _earlier, tip = 0n) => {
+      replacementFee: (/** @type {unknown} */ _earlier, tip = 0n) => {
         tips.push(tip);
         return { maxFeePerGasWei: 12n * GWEI, maxPriorityFeePerGasWei: tip };
       },

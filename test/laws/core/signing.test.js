@@ -134,7 +134,7 @@ describe('Presigner', () => {
   });
 });
 
-describe('Presigner.raise()', () => {
+describe('Presigner.signReplacement()', () => {
   /** An operation with its first transaction. @param {ReturnType<typeof setUp>} setting */
   function begin({ presigner, account }) {
     const operation = new Operation(account, { intendedAtUs: 0, startedAtUs: 0 }, () => {});
@@ -146,7 +146,7 @@ describe('Presigner.raise()', () => {
     const setting = setUp();
     const operation = begin(setting);
     const before = Transaction.from(operation.raw ?? '');
-    assert.equal(setting.presigner.raise(operation), true);
+    assert.equal(setting.presigner.signReplacement(operation), true);
     const raised = Transaction.from(operation.raw ?? '');
     assert.deepEqual(
       [raised.nonce, raised.to, raised.data, raised.gasLimit, raised.from],
@@ -166,7 +166,7 @@ describe('Presigner.raise()', () => {
     const prices = [];
     for (let i = 0; i < 3; i += 1) {
       if (i === 2) setting.fees.observe(10n * GWEI);
-      setting.presigner.raise(operation);
+      setting.presigner.signReplacement(operation);
       prices.push(operation.fee?.gasPriceWei);
     }
     const first = 2n * GWEI + 1n;
@@ -179,17 +179,17 @@ describe('Presigner.raise()', () => {
     /** @type {any[]} */
     const asked = [];
     let isEnough = false;
-    const budget = { raise: (/** @type {any[]} */ ...args) => (asked.push(args), isEnough) };
+    const budget = { reserveMore: (/** @type {any[]} */ ...args) => (asked.push(args), isEnough) };
     const [capped, poor, failing] = [setUp({ maxFeeWei: 5n * GWEI + 1n }), setUp({ budget }), setUp()];
     const operations = [capped, poor, failing].map(begin);
     failing.workload.next = tired;
     for (const [i, setting] of [capped, poor, failing].entries()) {
       const { raw } = operations[i];
-      assert.equal(setting.presigner.raise(operations[i]), false);
+      assert.equal(setting.presigner.signReplacement(operations[i]), false);
       assert.deepEqual([operations[i].raw, operations[i].hashes.length, setting.signatures()], [raw, 1, 1]);
     }
     isEnough = true;
-    assert.equal(poor.presigner.raise(operations[1]), true);
+    assert.equal(poor.presigner.signReplacement(operations[1]), true);
     assert.deepEqual([asked[0][0], asked[1][1]], [operations[1], operations[1].fee]);
   });
 });

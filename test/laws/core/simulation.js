@@ -218,7 +218,7 @@ export function simulate({
           worstPriceWei: () => 0n,
           state: () => ({ baseFeeWei: null }),
           holds: () => true,
-          raise: () => null,
+          replacementFee: () => null,
           isTooLow: () => false,
           observe: () => {},
           ...fees,

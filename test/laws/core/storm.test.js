@@ -21,7 +21,7 @@ function stormOf({ order = null, duplicates = null, replacements = null, seed = 
     },
   };
   const presigner = {
-    raise: (/** @type {any} */ operation) => {
+    signReplacement: (/** @type {any} */ operation) => {
       if (raise === false) return false;
       Object.assign(operation, { raw: `${operation.raw}'`, hash: `${operation.hash}'` });
       return true;
