@@ -82,6 +82,26 @@ describe('docs/contributing.md', () => {
     assert.deepEqual([run.resent, run.thresholds[0].value], [{ operations: 0 }, 0]);
   });
 
+  it('adds a control', async (t) => {
+    const script = copyWith(t, 'How to add a control');
+    const file = join(temporaryFolder(t), 'run.json');
+    const load = ['-t', '40', '-d', '3s', '--workers', '2', '--ease-above', '2', '--out', file];
+    const { stderr } = await exited(64, load, { script });
+    assert.match(stderr, /--ease-above needs a rate: give --rate/);
+    await exited(0, [...load, '--rate', '200'], { script });
+    const { window, audit } = JSON.parse(readFileSync(file, 'utf8'));
+    const perSecond = (1000 * window.counts.scheduled) / window.durationMs;
+    assert.ok(perSecond > 90 && perSecond < 150, `${perSecond} per second`);
+    assert.equal(audit.result, 'exact');
+  });
+
+  it('reads the value of a refusal', async (t) => {
+    const script = copyWith(t, 'How to add a client that answers otherwise');
+    const { refusalOf } = await import(join(dirname(script), '../src/chain/refusals.js'));
+    const refusal = refusalOf({ rpcCode: -32000, rpcMessage: 'fee floor of this network: 3 gwei' });
+    assert.deepEqual(refusal, { is: 'price', stated: { priceWei: 3_000_000_000n }, isUnknown: false });
+  });
+
   it('adds a figure', async (t) => {
     const script = copyWith(t, 'How to add a figure');
     const { folder, prometheus, stdout, run } = await shown(t, script, '--rate 50 --threshold late<=1000');
