@@ -1,6 +1,6 @@
 /**
- * What the parts of a load promise each other: the options of a load, the workload with everything filled in, the
- * engine, and the figures that it hands over. src/contracts/ imports nothing from the implementation.
+ * What the parts of a load promise each other: the options of a load, the workload with everything filled in, what steers the
+ * load, and the figures that it hands over. src/contracts/ imports nothing from the implementation.
  */
 import type {
   Call,

@@ -212,31 +212,31 @@ async function setUpToStart(run) {
 
 /** @param {Run<'network' | 'plan' | 'setUp' | 'listeners' | 'environment' | 'engine'>} run */
 async function loadAndAudit(run) {
-  const { context, network, setUp, listeners } = run;
+  const { context, network, setUp } = run;
+  const { observers } = run.listeners;
   const warn = (/** @type {string} */ words) => context.log.warn(words);
   const watch = watchOf(run, warn);
   context.stop.drain.addEventListener('abort', () => void run.silence.begin(network.endpoints.rpc));
   const checkpoints = new Checkpoints({ ...context, warn });
   try {
     const load = new Load({
-      ...{ ...context, ...listeners, watch, checkpoints, engine: run.engine },
+      ...{ ...context, ...run.listeners, watch, checkpoints, engine: run.engine },
       times: { ...run.config.load, txTimeoutMs: run.config.network.txTimeoutMs },
       names: namesOf(setUp),
-      describeSoFar: (loaded) => {
-        return describeRun({ ...run, loaded, observed: listeners.observers.describe(loaded.stats.facts) });
-      },
+      describeSoFar: (loaded) => describeRun({ ...run, loaded, observed: observers.describe(loaded.stats.facts) }),
       timeOfDayMs: run.times.timeOfDayMs,
       isPlain: run.plan.workload.kind === 'call',
       begin: async () => {
         const loadStartUs = await waitForStart(run, watch);
-        listeners.observers.begin(toolsOf(run, watch));
+        observers.begin(toolsOf(run, watch));
         return loadStartUs;
       },
     });
-    const loaded = append(run, await load.run());
-    await listeners.observers.drained(loaded.loaded.stats.facts);
-    const audited = append(loaded, { audited: await auditedOf(loaded) });
-    return append(audited, { observed: listeners.observers.describe(loaded.loaded.stats.facts) });
+    const drained = append(run, await load.run());
+    const { facts } = drained.loaded.stats;
+    await observers.drained(facts);
+    const audited = append(drained, { audited: await auditedOf(drained) });
+    return append(audited, { observed: observers.describe(facts) });
   } finally {
     context.onProgress('', 1, 1);
     watch.close();
