@@ -7,8 +7,9 @@ import { ProtocolError, RpcError } from '../errors.js';
  *
  * @import { RefusalClass, StatedPrice } from '../contracts/chain.d.ts'
  *
- * @typedef {{is: RefusalClass, stated: StatedPrice, mayBeFull: boolean, isUnknown: boolean}} Refusal the meaning of an error answer to a
- *   submission; mayBeFull: if the node takes others at that price, its pool is full; isUnknown: no words of the table, and no code
+ * @typedef {{is: RefusalClass, stated: StatedPrice, mayBeFull: boolean, isUnknown: boolean}} Refusal the meaning of an error
+ *   answer to a submission; mayBeFull: if the node takes others at that price, its pool is full; isUnknown: no words of the
+ *   table, and no code
  *
  * @typedef {object} Row
  * @property {RefusalClass} is

@@ -8,7 +8,8 @@ import { backOffMs, isLimit, isLost } from './retries.js';
  * again: the hash identifies the transaction, and a chain includes it only once. Set-up, refills and load send this way.
  *
  * @import { Clock } from '../contracts/common.d.ts'
- * @import { Fee, Refusal, RefusalClass, StatedPrice, Taken } from '../contracts/chain.d.ts'
+ * @import { Fee, RefusalClass, StatedPrice, Taken } from '../contracts/chain.d.ts'
+ * @import { Refusal } from './refusals.js'
  *
  * @typedef {object} Submission a transaction on its way, and what its sender allows
  * @property {boolean} isUnsure the node may have it, or another one with its nonce, although it refuses it

@@ -4,9 +4,10 @@ import { asMembers, isUnknown, orUnknown, unknown } from '../../stats/unknown.js
  * --node-profile: where the CPU time of a node went in the window. Profiles are read and added up by a thread of their own;
  * this is the side of the run.
  *
- * @import { RunObserver, SideThread, Snapshot } from '../../contracts/load.d.ts'
+ * @import { Snapshot } from '../../contracts/load.d.ts'
  * @import { NodeProfile, Unknown } from '../../contracts/run-file.d.ts'
  * @import { ObserverRow } from '../index.js'
+ * @import { RunObserver, SideThread } from '../observer.d.ts'
  */
 
 /** The thread waits for no answer when the load is over. */
