@@ -38,6 +38,18 @@ export function checkTogether(command, config, surroundings) {
   if (problem !== undefined) throw new UsageError(problem);
 }
 
+/** @param {Config} config */
+function* profileProblems({ chain: { nodeProfile, nodePid, rpc }, study: { nodeProfileA, nodeProfileB } }) {
+  const isPerf = (/** @type {{url: URL | null}} */ { url }) => url === null;
+  // The process of the embedded chain is known.
+  if (nodeProfile.some(isPerf) && nodePid === null && rpc.length > 0)
+    yield '--node-profile perf needs --node-pid: the process of the node on this machine';
+  for (const sources of [nodeProfile, nodeProfileA, nodeProfileB]) {
+    const twice = sources.find(({ name }, i) => sources.findIndex((one) => one.name === name) < i);
+    if (twice !== undefined) yield `--node-profile has two sources named ${twice.name}: put NAME= before one of them`;
+  }
+}
+
 /** @param {Command} command @param {Config} config @param {RunContext} surroundings */
 function* problemsOf(command, config, { given, env, nowMs }) {
   yield* relationProblems(command, given);
@@ -60,6 +72,7 @@ function* problemsOf(command, config, { given, env, nowMs }) {
     yield '--header and STRESS_HEADER are given: put all headers into STRESS_HEADER or --header-file';
   if (command === 'run') yield* instanceProblems(config, nowMs);
   yield* paceProblems(load);
+  yield* profileProblems(config);
   const isLimited = (/** @type {string} */ name) =>
     command !== 'merge' && study.thresholds.some(({ figure }) => figure === name);
   for (const { name, option, needs } of OBSERVED_FIGURES)

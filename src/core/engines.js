@@ -74,6 +74,7 @@ export async function listenersOf({ config, context, network, plan, setUp }) {
     ...{ clock, stop, wallets, refill, before, ratePerSecond },
     rpc: network.endpoints.rpc,
     openThread: openThreadOf(network),
+    nodePid: network.nodePid,
     gasPerOperation: workload.kind === 'transaction' ? workload.gas.likely.perOperation : null,
     inclusion: inclusion?.name ?? null,
     highestPerSecond: HIGHEST_RATE,

@@ -56,6 +56,8 @@ export type OpenOptions = {
   gasPerOperation: bigint | null;
   /** a thread beside the load; its module, its task, and what it posts */
   openThread: (module: URL, task: object, onMessage: (message: unknown) => void) => SideThread;
+  /** of the node's process on this machine, if it is known; that of the embedded chain is */
+  nodePid: number | null;
   /** ends early with the run */
   unlessStopped: <T>(action: () => Promise<T>) => Promise<T>;
   clock: Clock;

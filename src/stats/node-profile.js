@@ -112,7 +112,7 @@ function shareOf({ stacks: { cpuUs, groups } }, group) {
 export const NODE_CPU = 'node.cpu_per_op';
 const PROFILED = Object.freeze({
   unit: /** @type {const} */ ('us'),
-  option: 'nodeProfile',
+  option: 'node-profile',
   needs: 'profiles of the node: --node-profile URL',
 });
 

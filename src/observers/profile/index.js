@@ -62,7 +62,7 @@ function whyMissing({ missing }) {
 
 /** @type {ObserverRow} */
 export const profile = {
-  open: async ({ network: { insecure }, chain: { nodeProfile = [], nodePid } }, { openThread }) => {
+  open: async ({ network: { insecure }, chain: { nodeProfile = [] } }, { openThread, nodePid }) => {
     if (nodeProfile.length === 0) return null;
     const sources = nodeProfile.map(({ name, url }) => ({ name, url: url?.href ?? null, pid: nodePid }));
     const module = new URL('thread.js', import.meta.url);

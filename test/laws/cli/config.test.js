@@ -252,6 +252,13 @@ describe('readInvocation(): bad usage', () => {
     ['-t 5 --rate 5', /^CI is set and there is no --duration/, { CI: 'true' }],
     ['-t 5 --stages 0:5/1s --warmup 1s', /^--warmup uses the first rate of --stages, which is 0/],
     ['-t 5 -x', /^unknown option -x/],
+    ['-t 5 --rpc http://h --node-profile perf', /^--node-profile perf needs --node-pid/],
+    ['-t 5 --node-profile http://h/a,http://h/b', /^--node-profile has two sources named node/],
+    ['-t 5 --node-profile ftp://h', /^--node-profile must be perf, or a URL such as/],
+    [
+      '-t 5 --threshold node.cpu_per_op<2ms',
+      /^--threshold on node.cpu_per_op needs profiles of the node: --node-profile URL/,
+    ],
     ['-t 5 --mix counter:50,ecr20:50', /^--mix must be one of .*, not "ecr20": did you mean erc20\?$/],
     ['-t 5 --tx.timeout 5s', /^unknown option --tx\.timeout: did you mean --tx-timeout\?/],
     [['-t', '5', '--\u001b[31mred'], /^unknown option --\[31mred|^unknown option -- \[31mred/],
