@@ -4,7 +4,8 @@ import { asMembers, isUnknown, orUnknown, unknown } from '../../stats/unknown.js
  * --node-profile: where the CPU time of a node went in the window. Profiles are read and added up by a thread of their own;
  * this is the side of the run.
  *
- * @import { Snapshot } from '../../contracts/load.d.ts'
+ * @import { Clock } from '../../contracts/common.d.ts'
+ * @import { LoadConfig, LoadPlan } from '../../contracts/load.d.ts'
  * @import { NodeProfile, Unknown } from '../../contracts/run-file.d.ts'
  * @import { ObserverRow } from '../index.js'
  * @import { RunObserver, SideThread } from '../observer.d.ts'
@@ -16,26 +17,36 @@ const REPORT_MS = 5000;
 /** @implements {RunObserver} */
 class ProfileObserver {
   #thread;
-  /** Snapshots before the load have no window yet. */
-  #isLoading = false;
-  #isProfiling = false;
+  #times;
   /** @type {NodeProfile[] | Unknown} */
   #profiles = unknown('no profile had been read when this file was written');
 
-  /** @param {(onMessage: (message: any) => void) => SideThread} openThread */
-  constructor(openThread) {
-    this.#thread = openThread((/** @type {{profiles: NodeProfile[]}} */ { profiles }) => (this.#profiles = profiles));
+  /**
+   * @param {(onMessage: (message: any) => void) => SideThread} openThread
+   * @param {Pick<LoadConfig, 'warmupMs' | 'durationMs'> & {clock: Clock}} times
+   */
+  constructor(openThread, times) {
+    this.#times = times;
+    /** @type {() => void} */
+    let begun = () => {};
+    const hasBegun = new Promise((resolve) => (begun = () => resolve(null)));
+    this.#thread = openThread((/** @type {{profiles?: NodeProfile[]}} */ { profiles }) => {
+      if (profiles === undefined) begun();
+      else this.#profiles = profiles;
+    });
+    /** Resolves when the thread can read profiles: on a busy machine it takes seconds to start. */
+    this.ready = Promise.race([hasBegun, this.#thread.result]);
   }
 
   begin() {
-    this.#isLoading = true;
+    const { warmupMs, durationMs } = this.#times;
+    if (typeof warmupMs === 'number') this.#thread.post({ startMs: warmupMs, windowMs: durationMs ?? Infinity });
   }
 
-  /** @param {Snapshot} snapshot */
-  snapshot({ atUs, window: { startUs, endUs } }) {
-    if (!this.#isLoading || this.#isProfiling || atUs < startUs) return;
-    this.#isProfiling = true;
-    this.#thread.post({ windowMs: Math.max(0, endUs - atUs) / 1000 });
+  /** After an automatic warm-up. @param {LoadPlan} plan */
+  window({ startUs, endUs }) {
+    const startMs = Math.max(0, startUs - this.#times.clock.nowUs()) / 1000;
+    this.#thread.post({ startMs, windowMs: (endUs - startUs) / 1000 });
   }
 
   async drained() {
@@ -62,10 +73,15 @@ function whyMissing({ missing }) {
 
 /** @type {ObserverRow} */
 export const profile = {
-  open: async ({ network: { insecure }, chain: { nodeProfile = [] } }, { openThread, nodePid }) => {
+  open: async ({ load, network: { insecure }, chain: { nodeProfile = [] } }, given) => {
+    const { openThread, unlessStopped, nodePid, clock } = given;
     if (nodeProfile.length === 0) return null;
     const sources = nodeProfile.map(({ name, url }) => ({ name, url: url?.href ?? null, pid: nodePid }));
     const module = new URL('thread.js', import.meta.url);
-    return new ProfileObserver((onMessage) => openThread(module, { sources, insecure }, onMessage));
+    const open = (/** @type {(message: unknown) => void} */ onMessage) =>
+      openThread(module, { sources, insecure }, onMessage);
+    const profiles = new ProfileObserver(open, { ...load, clock });
+    await unlessStopped(() => profiles.ready);
+    return profiles;
   },
 };

@@ -16,8 +16,8 @@ import { Stacks } from './stacks.js';
  *
  * @typedef {{name: string, url: string | null, pid: number | null}} ProfileSource url: null: by perf, of the process with this pid
  *
- * @typedef {{windowMs?: number, isOver?: boolean}} ProfileMessage windowMs: the window has begun, and lasts so long from now
- *   on; Infinity: its end is not known
+ * @typedef {{startMs?: number, windowMs?: number, isOver?: boolean}} ProfileMessage the window begins in startMs and lasts
+ *   windowMs; Infinity: its end is not known
  *
  * @typedef {(seconds: number, signal: AbortSignal) => Promise<{stacks: Stack[], durationMs: number, isWhole?: boolean}>} Reader
  *   of the next seconds; isWhole: the source does not go by the seconds that it is asked for, so that it is asked once
@@ -107,13 +107,16 @@ export default async function profileNodes({ sources, insecure }, _rpcs, { onMes
   const ended = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
   /** @type {Promise<unknown>} */
   let reading = Promise.resolve();
-  onMessage(({ windowMs, isOver }) => {
-    if (windowMs !== undefined) {
-      const endUs = clock.nowUs() + windowMs * 1000;
-      reading = Promise.all(all.map((source) => source.run(endUs, { clock, signal, onPiece })));
-    }
+  const readFrom = async (/** @type {number} */ startMs, /** @type {number} */ windowMs) => {
+    const endUs = clock.nowUs() + (startMs + windowMs) * 1000;
+    await clock.sleep(startMs, signal);
+    await Promise.all(all.map((source) => source.run(endUs, { clock, signal, onPiece })));
+  };
+  onMessage(({ startMs = 0, windowMs, isOver }) => {
+    if (windowMs !== undefined) reading = readFrom(startMs, windowMs);
     if (isOver) over.abort();
   });
+  post({});
   await ended;
   // Requests and programs under way were ended.
   await reading;
