@@ -28,7 +28,14 @@ import { refills } from './refills/index.js';
  */
 
 /** @type {Readonly<Record<string, ObserverRow>>} */
-const OBSERVERS = Object.freeze({ ladder, consistency, gas, refills, pace, profile });
+const OBSERVERS = Object.freeze({
+  ladder,
+  consistency,
+  gas,
+  refills,
+  pace,
+  profile,
+});
 
 /**
  * Calls its observers one after the other. One that throws is detached: it hears nothing more, and the run file has a reason

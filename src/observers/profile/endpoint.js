@@ -52,7 +52,7 @@ function failureOf(error, seconds, secrets) {
 
 /** @param {number} statusCode @param {string} words */
 function refusalOf(statusCode, words) {
-  // Of net/http/pprof: a process has one CPU profile at a time.
+  // A process has one CPU profile of net/http/pprof at a time.
   if (/profiling already in use|already (enabled|running)/i.test(words))
     return new Error('another CPU profile of this node is being made');
   const isHtml = /^<(!doctype|html)/i.test(words);

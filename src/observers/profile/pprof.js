@@ -8,7 +8,7 @@ import { oneLine } from '../../errors.js';
  * @typedef {{names: string[], us: number}} Stack names: the first caller first; us: CPU time
  */
 
-/** Of a profile, also when it is decompressed. */
+/** Longest profile, also when it is decompressed. */
 export const MOST_BYTES = 32 * 1024 * 1024;
 
 /** A body that will not be a profile the next time either. */
