@@ -99,6 +99,20 @@ export interface RunOptions {
   contracts?: string;
   bytes?: number;
   pageSize?: number;
+  contractAddress?: string;
+  deploy?: string;
+  deployArgs?: string | readonly unknown[];
+  abi?: string;
+  function?: string;
+  args?: string | readonly unknown[];
+  calldata?: string;
+  callValue?: number | string;
+  maxValue?: number | string;
+  before?: string;
+  beforeArgs?: string | readonly unknown[];
+  checkEvent?: string;
+  /** Calls of contracts by name, for mix; their members have the names of the command line. */
+  workloads?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   threshold?: string | readonly string[];
   transport?: 'auto' | 'undici' | 'tcp' | 'ws';
   connections?: number;

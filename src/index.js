@@ -166,16 +166,17 @@ function textsOf(options) {
         `run(): unknown option "${oneLine(name, 60)}": the names are those of stress --help-all in camelCase, and wallets for --threads`,
       );
     if ((value ?? null) === null) continue;
-    const text = textOf(name, value);
+    const text = textOf(option, name, value);
     // No settings at all are as good as an empty object.
     if (name !== 'set' || text.length > 0) texts[option.name] = text;
   }
   return texts;
 }
 
-/** @param {string} name @param {unknown} value @returns {string | string[]} */
-function textOf(name, value) {
-  if (name === 'params' && typeof value === 'object') return JSON.stringify(value);
+/** @param {{isJson?: boolean}} option @param {string} name @param {unknown} value @returns {string | string[]} */
+function textOf({ isJson = false }, name, value) {
+  if (isJson && typeof value === 'object')
+    return JSON.stringify(value, (_, one) => (typeof one === 'bigint' ? String(one) : one));
   if (name === 'set' && isObject(value))
     return Object.entries(/** @type {object} */ (value)).map(([key, one]) => `${key}=${plainText(`set.${key}`, one)}`);
   return Array.isArray(value) ? value.map((one) => plainText(name, one)) : plainText(name, value);

@@ -24,6 +24,11 @@ export function devMnemonicAllowed(url, chainId) {
   return isLoopback(url) && DEV_MNEMONIC_CHAIN_IDS.has(chainId);
 }
 
+/** A chain on this machine, or a known development chain; a public mainnet is none. @param {readonly URL[]} urls @param {number} chainId */
+export function isLocalChain(urls, chainId) {
+  return !PUBLIC_MAINNETS.has(chainId) && (DEV_CHAIN_IDS.has(chainId) || urls.every(isLoopback));
+}
+
 /**
  * Called before anything is signed.
  * @param {URL} url

@@ -55,9 +55,10 @@ const LOST_AFTER_MS = 3000;
  * @param {Rpc} rpc
  * @param {string} hash
  * @param {Purpose} purpose
+ * @param {(data: unknown) => string | null} [wordsOf] the data of the error, by an ABI
  * @returns {Promise<string | null>} null: not known
  */
-export async function revertReason(rpc, hash, purpose) {
+export async function revertReason(rpc, hash, purpose, wordsOf = () => null) {
   try {
     const transaction = await ask(rpc, transactionOf(hash), purpose);
     if (transaction === null || transaction.blockNumber === null) return null;
@@ -66,6 +67,8 @@ export async function revertReason(rpc, hash, purpose) {
   } catch (error) {
     if (!(error instanceof RpcError) || error.method !== 'eth_call') return null;
     const { rpcMessage, data } = error;
+    const words = wordsOf(data);
+    if (words !== null) return `reverted: ${words}`;
     const isData = /^0x[0-9a-f]{8}/i.test(String(data));
     return /:/.test(rpcMessage) || !isData ? rpcMessage : `${rpcMessage} (data ${oneLine(data, 74)})`;
   }

@@ -5,7 +5,20 @@ import { claimFile, isDevice, isWorkloadFile } from '../files.js';
 import { figureOf } from '../stats/figures.js';
 import { OBSERVED_FIGURES } from '../stats/observed.js';
 import { transportsOf } from '../transport/choose.js';
-import { CALLS, WORKLOADS, isCallWorkload, labelOf, setOfMember, setProblem, sidesOf } from '../workloads/table.js';
+import { similarNames } from '../similar-names.js';
+import { quote } from '../text.js';
+import {
+  CALLS,
+  MEMBERS,
+  MIX,
+  WORKLOADS,
+  contractCalls,
+  isCallWorkload,
+  labelOf,
+  setOfMember,
+  setProblem,
+  sidesOf,
+} from '../workloads/table.js';
 import { dashed } from './help.js';
 import { COMMANDS, OF_THE_STUDY, OPTIONS, optionNamed, optionsOf } from './options.js';
 
@@ -214,7 +227,8 @@ function* workloadProblems(command, config) {
       yield `--${option.name} is an option of --workload ${its.join(' and ')}`;
   }
   yield* mixProblems(config);
-  for (const name of chosen.filter((one) => WORKLOADS[one] !== undefined)) {
+  yield* contractProblems(config.workload);
+  for (const name of chosen.filter((one) => Object.hasOwn(WORKLOADS, one))) {
     const own = mix.length > 0 ? setOfMember(name, set) : set;
     const wrong = setProblem(name, own, mix.length > 0 ? `${name}.` : '');
     if (wrong !== null) yield wrong;
@@ -226,10 +240,42 @@ function* workloadProblems(command, config) {
   }
 }
 
+/** @param {Config['workload']} config */
+function* contractProblems(config) {
+  const { mix, workloads, maxValueWei } = config;
+  const reserved = Object.keys(workloads ?? {}).find(
+    (name) => Object.hasOwn(WORKLOADS, name) || [CALLS, MIX].includes(name),
+  );
+  if (reserved !== undefined)
+    yield `workloads names a call ${reserved}, which is the name of a built-in workload: give it another one`;
+  const calls = contractCalls(config);
+  for (const { name, call } of calls.filter((one) => one.name !== 'contract')) {
+    const lacking = WORKLOADS.contract.lacks?.(call);
+    if (lacking) yield `workloads: ${name} ${lacking}`;
+    const { contractAddress: owner } = call;
+    if (owner === null || owner.startsWith('0x')) continue;
+    const before = mix.slice(
+      0,
+      mix.findIndex((one) => one.name === name),
+    );
+    if ((workloads?.[owner].deploy ?? null) === null || !before.some((one) => one.name === owner))
+      yield `workloads: ${name} calls the contract of ${owner}, which needs deploy, and a place before it in --mix`;
+  }
+  if (maxValueWei !== null && !calls.some(({ call }) => call.callValueWei))
+    yield '--max-value limits what --call-value transfers, and no call of this load has one';
+}
+
 /** @param {Config} config */
-function* mixProblems({ load, network: { connections }, workload: { mix, set } }) {
+function* mixProblems({ load, network: { connections }, workload: { mix, set, workloads } }) {
   const { threads, iterations, gasPerSecond } = load;
   if (mix.length === 0) return;
+  const known = [...MEMBERS, ...Object.keys(workloads ?? {})];
+  const stranger = mix.find(({ name }) => !isWorkloadFile(name) && !known.includes(name));
+  if (stranger !== undefined) {
+    const [best] = similarNames(stranger.name, known);
+    const hint = best === undefined ? '' : `: did you mean ${best}?`;
+    yield `--mix must be one of ${known.join(', ')}, ./FILE.mjs, not ${quote(stranger.name)}${hint}`;
+  }
   const names = mix.map(({ name }) => labelOf(name));
   const twice = names.find((name, i) => names.indexOf(name) < i);
   if (twice !== undefined) yield `--mix has ${twice} twice: give each workload once`;

@@ -26,8 +26,9 @@ import { say, status, streamForPeople } from '../outputs/streams.js';
 import { transportsOf } from '../transport/choose.js';
 import { checkCallSettings } from '../workloads/calls.js';
 import { readContractsFile } from '../workloads/counter.js';
+import { readCall } from '../workloads/contract-abi.js';
 import { createWorkload } from '../workloads/index.js';
-import { labelOf } from '../workloads/table.js';
+import { contractCalls, labelOf } from '../workloads/table.js';
 import { commonJsPackageOf, loadWorkloadFile } from '../workloads/user-file.js';
 import { counted, partOf, shellWord } from '../text.js';
 import { checkCallNames, claimInstanceFiles, filesNamed, valueOf, writtenBy } from './checks.js';
@@ -65,6 +66,7 @@ export const commands = {
     for (const { use, file } of filesNamed(config))
       if ((use === 'written' || use === 'kept') && file !== '-') await checkWritable(file);
     if (contracts !== null) readContractsFile(contracts);
+    for (const { name, call } of contractCalls(config.workload)) await readCall(call, name);
     const names = calls === null ? [] : await checkCallSettings({ ...config.workload, calls });
     // A workload of the user's own gives names as it goes.
     for (const file of workloadFiles(config.workload)) await abandonable(context.stop, () => loadWorkloadFile(file));
@@ -136,6 +138,7 @@ export const commands = {
       );
       if (workload.kind === 'call')
         throw new UsageError(`--workload ${settings.workload} sends no transactions: there is nothing to fund`);
+      await workload.measure?.(wallets);
       const gas = await gasOnChain(sender.rpc, present(funder), workload.gas);
       const notice = (/** @type {string} */ line) => say(config.outputs, line);
       const words = fundAmountWei === null ? ' (twice the estimated need)' : '';

@@ -70,11 +70,12 @@ function find(option, { parsed, env, fromFile }) {
   }
   const lines = separator === '\n' ? inEnvironment.trim().split('\n') : inEnvironment;
   if (inEnvironment !== '') return found('environment', lines, variable);
-  if (String(fromFile[name] ?? '').includes(MASK))
+  const inFile = option.isJson && typeof fromFile[name] === 'object' ? JSON.stringify(fromFile[name]) : fromFile[name];
+  if (String(inFile ?? '').includes(MASK))
     throw new InputError(
       `"${name}" in the config file is masked (${MASK}): write the value there, or set ${variable} in the environment`,
     );
-  if (fromFile[name] !== undefined) return found('file', fromFile[name], `"${name}" in the config file`);
+  if (inFile !== undefined) return found('file', inFile, `"${name}" in the config file`);
   return fallback === undefined ? null : found('default', fallback);
 }
 
@@ -187,7 +188,7 @@ function readConfigFile(file, command) {
     // A file that is used without being asked for may have options of other commands.
     else if (option === undefined || !file.isFound)
       throw new InputError(`${name}: ${nameProblem(key, quote(key), command)}`);
-    if (typeof value === 'object' && !Array.isArray(value))
+    if (typeof value === 'object' && !Array.isArray(value) && !(option?.isJson && value !== null))
       throw new InputError(`${name}: ${quote(key)} must be a string, a number, a boolean or an array of strings`);
   }
   return given;
@@ -451,7 +452,9 @@ const HINTS = Object.freeze([
   [/^(no-tui|no-progress|s|silent)$/, 'to print errors only is --quiet'],
   [/^(disable-keepalive|no-connection-reuse)$/, 'one connection per request is --no-keep-alive'],
   [/^time-limit$/, 'the length of a run is -d TIME'],
-  [/^(gas-limit|calldata|adaptive-rate-limit|send-only)$/, 'an operation is what --workload NAME|FILE says'],
+  [/^function-args?$/, 'the values of --function are --args LIST'],
+  [/^contract-call-payable$/, 'the value of a call is --call-value AMOUNT'],
+  [/^(gas-limit|adaptive-rate-limit|send-only)$/, 'an operation is what --workload NAME|FILE says'],
   [/^eth-amount(-in-wei)?$/, 'the balance that each wallet needs is --fund-amount AMOUNT'],
   [/^timeout$/, 'time limits are --tx-timeout and --request-timeout'],
   [/^verbosity$/, 'the level of messages is --log-level LEVEL'],

@@ -1,7 +1,8 @@
 import { displayUrl } from '../chain/rpc.js';
 import { payloadSize } from '../workloads/payload.js';
 import { header, headersOf, literalHeader, literalUrl } from '../transport/headers.js';
-import { MEMBERS, WORKLOADS } from '../workloads/table.js';
+import { WORKLOADS } from '../workloads/table.js';
+import { CONTRACT, contractRows, parseNamedCalls } from './contract-options.js';
 import * as parse from './parse.js';
 
 /**
@@ -36,6 +37,7 @@ import * as parse from './parse.js';
  *   the environment has several values
  * @property {(text: string) => void} [literal] throws for a value that must not be on the command line, where `ps` shows
  *   it; a secret with this check is not warned about
+ * @property {boolean} [isJson] the config file and the library take its value as JSON, too
  * @property {boolean} [isRest] it takes all words behind it
  * @property {readonly Command[]} [neededBy] commands that are refused without it
  * @property {readonly string[]} [needs] it is refused without one of these options, where the command has one of them
@@ -349,7 +351,7 @@ const TABLE = {
       help: 'endpoint of the same chain for submissions (eth_sendRawTransaction); everything else goes to --rpc' },
     { name: 'send-method', group: 'network', argument: 'METHOD', parse: parse.methodName, fallback: 'eth_sendRawTransaction', commands: REMOTE, needs: ['rpc'],
       help: 'JSON-RPC method of all submissions, those of the set-up included, such as eth_sendPrivateTransaction' },
-    { name: 'send-params', group: 'network', argument: 'JSON', parse: parse.sendParams, fallback: '["{{raw}}"]', commands: REMOTE, needs: ['send-method'],
+    { name: 'send-params', group: 'network', argument: 'JSON', isJson: true, parse: parse.sendParams, fallback: '["{{raw}}"]', commands: REMOTE, needs: ['send-method'],
       help: 'parameters of --send-method: a JSON array with {{raw}} in place of the signed transaction' },
     { name: 'wait-for', key: 'waitForMs', argument: 'TIME', parse: parse.duration(0), fallback: '0s', commands: REMOTE,
       help: 'longest wait for endpoints whose node is still starting; exit code 69 if one does not answer' },
@@ -382,13 +384,15 @@ const TABLE = {
     { name: 'workload', usual: true, synonyms: ['mode'], argument: 'NAME|FILE', choices: NAMES, parse: parse.nameOrFile(NAMES), fallback: 'counter', commands: NEEDED,
       file: 'read',
       help: 'what an operation does; a file is your own workload, see stress new-workload' },
-    { name: 'mix', usual: true, isList: true, argument: 'NAME:WEIGHT', parse: parse.member(MEMBERS), commands: NEEDED, excludes: ['workload'],
+    { name: 'mix', usual: true, isList: true, argument: 'NAME:WEIGHT', parse: parse.member, commands: NEEDED, excludes: ['workload'],
       help: 'several workloads in one load, by weight, such as counter:50,erc20:30,./mine.mjs:20; settings as --set storage.slots=5' },
+    { name: 'workloads', argument: 'JSON', isJson: true, parse: (text) => parseNamedCalls(text, CALL_OPTIONS), commands: NEEDED,
+      help: 'calls of contracts by name, for --mix: in the config file an object, whose members are the options of --workload contract' },
     { name: 'set', isList: true, separator: /,(?=\s*[a-z_][\w.]*=)/i, argument: 'NAME=VALUE', parse: parse.setting, commands: NEEDED,
       help: 'setting of the workload, such as slots=20; may be repeated' },
     { name: 'method', workload: 'rpc', argument: 'NAME', parse: parse.methodName, commands: LOAD,
       help: 'JSON-RPC method of --workload rpc' },
-    { name: 'params', workload: 'rpc', argument: 'JSON', parse: parse.jsonArray, commands: LOAD,
+    { name: 'params', workload: 'rpc', argument: 'JSON', isJson: true, parse: parse.jsonArray, commands: LOAD,
       defaultText: '[]',
       help: 'parameters of --method: a JSON array' },
     { name: 'calls', workload: 'rpc', argument: 'FILE', choices: CALL_PRESETS, parse: parse.pathName, commands: LOAD,
@@ -429,6 +433,7 @@ const TABLE = {
       file: 'written', mayDiffer: 'both',
       help: 'file for the positions of the logs of --workload logs, for --data' },
   ],
+  'Contract calls': contractRows(NEEDED),
   Results: [
     { name: 'verbose', alias: 'v', isFlag: true, commands: RUN,
       output: { wanted: ({ quiet }) => !quiet, load: async () => (await import('../outputs/console.js')).createTextOutput },
@@ -626,6 +631,7 @@ const GROUPS = Object.freeze({
   'Wallets and funds': 'wallets',
   'Endpoint and chain': 'chain',
   Workload: 'workload',
+  'Contract calls': 'workload',
   Results: 'outputs',
   'Thresholds and CI': 'study',
   Connections: 'network',
@@ -657,6 +663,9 @@ function option(row, heading) {
 export const ALL_OPTIONS = Object.freeze(
   Object.entries(TABLE).flatMap(([heading, rows]) => rows.map((row) => option(row, heading))),
 );
+
+/** Members of a call in `workloads`. */
+export const CALL_OPTIONS = Object.freeze(ALL_OPTIONS.filter(({ workload }) => workload === CONTRACT));
 
 /** They say what to do in place of a command, or where options come from. */
 export const GENERAL_OPTIONS = Object.freeze(ALL_OPTIONS.filter(({ commands }) => commands.length === 0));

@@ -230,6 +230,29 @@ export function sendParams(text) {
   );
 }
 
+/**
+ * Values of a call: texts separated by commas, or a JSON array. Templates in them are replaced later.
+ * @param {string} text
+ * @returns {unknown[]}
+ */
+export function argumentList(text) {
+  if (!text.trim().startsWith('[')) return text.split(',').map((part) => part.trim());
+  let values;
+  try {
+    values = jsonArray(text);
+  } catch {
+    throw new Error(
+      `must be values separated by commas, such as '{{wallet.next}},1', or a JSON array of them, such as '[["1","2"],true]', not ${quote(text)}`,
+    );
+  }
+  JSON.stringify(values, (_, value) => {
+    if (typeof value === 'number' && !Number.isSafeInteger(value))
+      throw new Error(`has the number ${value}, which JSON does not keep exactly: put it in quotation marks`);
+    return value;
+  });
+  return values;
+}
+
 /** Decimal or hexadecimal, as nodes give it. */
 export const chainId = matching(/^(\d+|0x[\da-f]+)$/i, 'the id of a chain such as 1337 or 0x539', ([text]) =>
   Number(text),
@@ -367,14 +390,12 @@ export function nameOrFile(names) {
   };
 }
 
-/** @param {readonly string[]} names of built-in workloads */
-export function member(names) {
-  return matching(
-    /^(.+):((?=[\d.]*[1-9])\d+(?:\.\d+)?)$/,
-    'workloads with weights above 0, such as counter:50,erc20:30',
-    ([, name, weight]) => Object.freeze({ name: nameOrFile(names)(name), weight: Number(weight) }),
-  );
-}
+/** A member of a mix. Which names there are is known when the config file is read. */
+export const member = matching(
+  /^(.+):((?=[\d.]*[1-9])\d+(?:\.\d+)?)$/,
+  'workloads with weights above 0, such as counter:50,erc20:30',
+  ([, name, weight]) => Object.freeze({ name: isWorkloadFile(name) ? pathName(name) : name, weight: Number(weight) }),
+);
 
 /** The extension of a file of rows gives its format. */
 const rowName = matching(

@@ -67,8 +67,24 @@ export type LoadConfig = LoadSize & {
   replaceShare: number | null;
 };
 
+/** A call of any contract: of --workload contract, or a member of `workloads`. */
+export type ContractCall = {
+  /** in `workloads` also the name of another call, whose contract it is */
+  contractAddress: string | null;
+  function: string | null;
+  args: readonly unknown[] | null;
+  abi: string | null;
+  calldata: string | null;
+  callValueWei: bigint | null;
+  deploy: string | null;
+  deployArgs: readonly unknown[] | null;
+  before: string | null;
+  beforeArgs: readonly unknown[] | null;
+  checkEvent: string | null;
+};
+
 /** What an operation does. It goes to worker threads as it is. */
-export type WorkloadConfig = {
+export type WorkloadConfig = ContractCall & {
   workload: string;
   set: ReadonlyArray<readonly [string, string]>;
   /** empty: one workload */
@@ -90,6 +106,9 @@ export type WorkloadConfig = {
   logBytes: number | null;
   pageSize: number | null;
   logs: string | null;
+  /** calls by name, for the mix */
+  workloads: Readonly<Record<string, ContractCall>> | null;
+  maxValueWei: bigint | null;
 };
 
 /** A linear change of the rate. */
@@ -182,6 +201,10 @@ export type TransactionWorkload = Pick<Required<Own.TransactionWorkload>, 'kind'
     unprepared: (preparation: Pick<Preparation, 'wallets' | 'chain'>) => Promise<number>;
     /** before anything is sent: throws if the chain or the wallets do not allow it */
     check?: (wallets: readonly Wallet[]) => Promise<void>;
+    /** before that: estimates on the chain what gas has, and throws if an operation would fail */
+    measure?: (wallets: readonly Wallet[]) => Promise<void>;
+    /** why a transaction was reverted, from the data of the error; null: not known */
+    revertWords?: (data: unknown) => string | null;
     prepare: (preparation: Preparation) => Promise<void>;
     next: (position: number, nonce: number) => Call;
     /** of an operation; its figures are also counted by name */

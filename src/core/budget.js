@@ -7,7 +7,7 @@ import { blobGasOf } from '../chain/blobs.js';
  */
 
 /**
- * The fee limit of a load (--max-spend). Amounts are upper bounds: a transaction in flight counts with its highest
+ * The fee limit of a load (--max-spend), and the limit of the value that it transfers (--max-value). Amounts are upper bounds: a transaction in flight counts with its highest
  * offered price, an included one with the price of its block and its gas limit, or what is left of the gas of the
  * block. What was really spent is read from the balances after the load.
  *
@@ -17,6 +17,7 @@ import { blobGasOf } from '../chain/blobs.js';
  * @property {bigint} tipWei highest priority fee offered
  * @property {bigint} blobGas
  * @property {bigint} blobPriceWei highest price offered per blob gas
+ * @property {bigint} valueWei
  */
 
 /** Blocks whose gas price is kept; operations in older blocks are charged in full. */
@@ -24,6 +25,9 @@ const BLOCKS_KEPT = 256;
 
 export class FeeBudget {
   #capWei;
+  #capValueWei;
+  /** Of operations that were sent, or are about to be. */
+  #valueWei = 0n;
   #fees;
   #callOf;
   #feeAhead;
@@ -31,6 +35,8 @@ export class FeeBudget {
   #usedWei = 0n;
   /** Base fee of the block that was observed last. @type {bigint | null} */
   #lastBaseFeeWei;
+  /** Whether the last operation that was not allowed would have exceeded the limit of value. */
+  isOutOfValue = false;
   /** Whether charge() was last answered with false. */
   hasRefused = false;
   /**
@@ -41,15 +47,17 @@ export class FeeBudget {
 
   /**
    * @param {object} options
-   * @param {bigint} options.capWei
+   * @param {bigint | null} options.capWei null: no limit
+   * @param {bigint | null} [options.capValueWei] null: no limit
    * @param {Pick<Fees, 'current' | 'blobPriceWei'>} options.fees
-   * @param {(position: number, nonce: number) => Pick<Call, 'gasLimit' | 'sidecar'>} options.callOf
+   * @param {(position: number, nonce: number) => Pick<Call, 'gasLimit' | 'sidecar' | 'value'>} options.callOf
    * @param {(position: number, nonce: number) => Fee | null} options.feeAhead of a transaction signed ahead of time
    * @param {bigint | null} options.baseFeeWei of the block before the first that is observed
    */
-  constructor({ capWei, fees, callOf, feeAhead, baseFeeWei }) {
+  constructor({ capWei, capValueWei = null, fees, callOf, feeAhead, baseFeeWei }) {
     this.#lastBaseFeeWei = baseFeeWei;
     this.#capWei = capWei;
+    this.#capValueWei = capValueWei;
     this.#fees = fees;
     this.#callOf = callOf;
     this.#feeAhead = feeAhead;
@@ -58,17 +66,22 @@ export class FeeBudget {
   /**
    * Reserves the fee of the wallet's next operation.
    * @param {Pick<Account, 'position' | 'nextNonce'>} account
-   * @returns {Reservation | null} null: the limit would be exceeded
+   * @returns {Reservation | null} null: a limit would be exceeded
    */
   reserve({ position, nextNonce }) {
     const call = this.#callOf(position, nextNonce);
     const blobGas = blobGasOf(call);
-    const reservation = { gasLimit: call.gasLimit, priceWei: 0n, tipWei: 0n, blobGas, blobPriceWei: 0n };
+    const { gasLimit, value: valueWei } = call;
+    this.isOutOfValue = this.#capValueWei !== null && this.#valueWei + valueWei > this.#capValueWei;
+    if (this.isOutOfValue) return null;
+    const reservation = { gasLimit, priceWei: 0n, tipWei: 0n, blobGas, blobPriceWei: 0n, valueWei };
     const offers = [this.#fees.current()];
     // The transaction signed ahead of time may be sent instead.
     const ahead = this.#feeAhead(position, nextNonce);
     if (ahead !== null) offers.push(ahead);
-    return this.#increase(reservation, offers) ? reservation : null;
+    if (!this.#increase(reservation, offers)) return null;
+    this.#valueWei += valueWei;
+    return reservation;
   }
 
   /**
@@ -106,7 +119,8 @@ export class FeeBudget {
    */
   settle({ reservation, inclusion, sample }) {
     if (reservation === null) return;
-    const { gasLimit, priceWei, blobGas, blobPriceWei } = reservation;
+    const { gasLimit, priceWei, blobGas, blobPriceWei, valueWei } = reservation;
+    if (sample.sentAtUs === null) this.#valueWei -= valueWei;
     const fullWei = gasLimit * priceWei + blobGas * blobPriceWei;
     if (sample.sentAtUs === null) this.#usedWei -= fullWei;
     else this.#usedWei -= fullWei - this.#costOf(reservation, inclusion?.hash ?? '');
@@ -118,9 +132,14 @@ export class FeeBudget {
    * @returns {boolean} false: the limit would be exceeded
    */
   charge(wei) {
-    this.hasRefused = wei > 0n && this.#usedWei + wei > this.#capWei;
+    this.hasRefused = wei > 0n && this.#isTooMuch(wei);
     if (!this.hasRefused) this.#usedWei += wei;
     return !this.hasRefused;
+  }
+
+  /** @param {bigint} moreWei */
+  #isTooMuch(moreWei) {
+    return this.#capWei !== null && this.#usedWei + moreWei > this.#capWei;
   }
 
   /** @param {Reservation} held @param {Fee[]} offers */
@@ -134,7 +153,7 @@ export class FeeBudget {
       blobPriceWei = larger(blobPriceWei, maxFeePerBlobGasWei);
     }
     const moreWei = held.gasLimit * (priceWei - held.priceWei) + held.blobGas * (blobPriceWei - held.blobPriceWei);
-    if (this.#usedWei + moreWei > this.#capWei) return false;
+    if (this.#isTooMuch(moreWei)) return false;
     Object.assign(held, { priceWei, tipWei, blobPriceWei });
     this.#usedWei += moreWei;
     return true;

@@ -62,6 +62,28 @@ export async function estimateRunCost(load, parts) {
 }
 
 /**
+ * Prints what the calls of a load are expected to transfer, and checks it against --max-value.
+ * @param {LoadSize} load
+ * @param {{valueWei: bigint, maxValueWei: bigint | null, chain: Pick<ChainInfo, 'blockSeconds'>, notice: (line: string) => void}} parts
+ *   valueWei: of an operation, at most
+ * @throws {RefusedError}
+ */
+export function estimateValue(load, { valueWei, maxValueWei, chain, notice }) {
+  if (valueWei === 0n) return;
+  const isBounded = load.durationMs !== null;
+  const operations = isBounded ? Math.ceil(operationsExpected(load, chain.blockSeconds)) : ASSUMED_OPERATIONS;
+  const wei = BigInt(operations) * valueWei;
+  const limit = maxValueWei === null ? '' : `; --max-value ${exactAmount(maxValueWei)}`;
+  notice(
+    `value: ${exactAmount(valueWei)} with each operation, ${amountAtMost(wei)} with ${isBounded ? 'about' : 'each'} ${counted(operations, 'operation')}${limit}`,
+  );
+  if (maxValueWei !== null && isBounded && wei > maxValueWei)
+    throw new RefusedError(
+      `this run is expected to transfer ${amountAtMost(wei)}, and --max-value allows ${exactAmount(maxValueWei)}: use a shorter --duration, a lower --rate or --call-value, fewer wallets, or raise --max-value`,
+    );
+}
+
+/**
  * The gas of the load with what this chain charges for accounts that are new on it (EIP-8037: about 186,000).
  * @param {Rpc} rpc
  * @param {Pick<Wallet, 'address'>} wallet that has funds

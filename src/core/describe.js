@@ -181,7 +181,9 @@ export function loadText(config, who, place) {
   const { workload, mix, method, calls } = config.workload;
   const { ratePerSecond, gasPerSecond, stages, arrival, warmupMs, durationMs, iterations } = config.load;
   const time = (/** @type {number} */ ms) => (ms < 60_000 ? `${ms / 1000} s` : timeText(ms / 1000));
-  const call = isCallWorkload(workload) ? ` (${calls === null ? method : displayName(calls)})` : '';
+  const called = workload === 'contract' ? (config.workload.function ?? 'calldata') : null;
+  const words = isCallWorkload(workload) ? (calls === null ? method : displayName(calls)) : called;
+  const call = words === null ? '' : ` (${words})`;
   const names = workload === MIX ? mix.map(({ name, weight }) => `${name}:${weight}`).join(',') : `${workload}${call}`;
   return [
     `${who}: workload ${names} at ${place}`,

@@ -67,6 +67,9 @@ const MAX_SUBMITTING = 16;
 /** Longest timer of Node.js; longer waits repeat it. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
+const VALUE_CAP_REACHED =
+  'the limit of value is reached: another operation would exceed --max-value; raise it for a longer load';
+
 const CAP_REACHED = 'the spend cap is reached: another operation might exceed --max-spend; raise it for a longer load';
 
 /** Operations started per turn of the event loop, so that responses and blocks do not wait. */
@@ -286,7 +289,8 @@ export class Driver {
    */
   #cannotPay(account) {
     this.#idle.push(account);
-    if (this.live.size === 0) this.options.onStop('max_spend', new RefusedError(CAP_REACHED));
+    const words = this.options.budget?.isOutOfValue ? VALUE_CAP_REACHED : CAP_REACHED;
+    if (this.live.size === 0) this.options.onStop('max_spend', new RefusedError(words));
     return null;
   }
 

@@ -92,6 +92,7 @@ import { Lookups, MAX_SUBMISSIONS, RetryPolicy, Submissions, lookUp } from './su
  * @property {number} [headAtUs] when the latest block was made, by its timestamp
  * @property {string} inclusion name of the detector
  * @property {bigint | null} capWei limit of fees; null: none
+ * @property {bigint | null} [capValueWei] limit of the value that is transferred; null: none
  * @property {number} confirmations blocks required on top before an operation counts as included
  * @property {bigint | null} [refillBelowWei] wallets with less are paid during the load; null: they are not
  */
@@ -208,12 +209,12 @@ export class ThreadEngine {
       };
     }
     const { signer, fees, chainId, startBlock, startHash, ...about } = /** @type {ChainTools} */ (chain);
-    const { confirmations, capWei } = about;
+    const { confirmations, capWei, capValueWei = null } = about;
     const callOf = callsOf(workload);
     /** @type {(position: number, nonce: number) => Fee | null} */
     const feeAhead = (position, nonce) => presigner.feeAhead(position, nonce);
-    const budget =
-      capWei === null ? null : new FeeBudget({ capWei, fees, callOf, feeAhead, baseFeeWei: fees.state().baseFeeWei });
+    const limit = { capWei, capValueWei, fees, callOf, feeAhead, baseFeeWei: fees.state().baseFeeWei };
+    const budget = capWei === null && capValueWei === null ? null : new FeeBudget(limit);
     const limits = new NodeLimits(clock);
     this.#limits = limits;
     const createDetector = this.#options.createDetector ?? detectors[about.inclusion].create;
@@ -515,12 +516,12 @@ function iterationsOf({ config, workload }) {
   return { operationsEach: (iterations ?? Infinity) * perIteration, perIteration, thinkTimeMs };
 }
 
-const NO_CALL = Object.freeze({ gasLimit: 0n });
+const NO_CALL = Object.freeze({ gasLimit: 0n, value: 0n });
 
 /**
  * A workload that throws costs nothing: the operation fails before it is sent.
  * @param {TransactionWorkload} workload
- * @returns {(position: number, nonce: number) => Pick<Call, 'gasLimit'> & Pick<Partial<Call>, 'sidecar'>}
+ * @returns {(position: number, nonce: number) => Pick<Call, 'gasLimit' | 'value'> & Pick<Partial<Call>, 'sidecar'>}
  */
 function callsOf(workload) {
   return (position, nonce) => {

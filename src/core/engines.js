@@ -148,6 +148,7 @@ function chainToolsOf({ config, costs, setUp: { sender, inclusion, start } }) {
   if (sender === null || inclusion === null) return null;
   const { chainId, fees, signer } = sender;
   const { refillBelowWei, offset: firstWallet } = config.wallets;
-  const asked = { confirmations: config.network.confirmations, refillBelowWei, firstWallet };
+  const { maxValueWei: capValueWei } = config.workload;
+  const asked = { confirmations: config.network.confirmations, refillBelowWei, capValueWei, firstWallet };
   return { chainId, fees, signer, inclusion: inclusion.name, ...start, ...asked, capWei: costs.leftWei };
 }

@@ -267,7 +267,8 @@ export class TransactionRecovery extends Recovery {
   async #readRevertReason({ hash, error }, { code }) {
     const { failureWords } = this.driver;
     if (hash === null || code === null || failureWords[code] !== error?.message) return;
-    const reason = await revertReason(this.#tools.rpc, hash, 'resolve');
+    const { rpc, workload } = this.#tools;
+    const reason = await revertReason(rpc, hash, 'resolve', workload.revertWords);
     if (reason !== null) failureWords[code] = `${error?.message}: ${reason}`;
   }
 

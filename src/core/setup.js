@@ -14,18 +14,27 @@ import {
   shortfalls,
 } from '../chain/funding.js';
 import { Wallet as WalletClass } from '../chain/keys.js';
-import { DEV_CHAIN_IDS } from '../chain/networks.js';
+import { DEV_CHAIN_IDS, isLocalChain } from '../chain/networks.js';
 import { NonceTakenError } from '../chain/send.js';
 import { listWallets, readPool } from '../chain/wallet-states.js';
 import { exactAmount } from '../coin.js';
 import { waitForEndpoints } from '../chain/wait-for.js';
-import { InterruptedError, RpcError, UnavailableError, UsageError } from '../errors.js';
+import { InterruptedError, RefusedError, RpcError, UnavailableError, UsageError } from '../errors.js';
 import { chainReplaced } from '../inclusion/follow.js';
 import { chooseInclusion, warningOf } from '../inclusion/index.js';
 import { checkObservers } from '../observers/index.js';
 import { chooseKeys, deriveWallets, identify, interruptible, openSender, readChainAndKeys } from './connect.js';
 import { loadText } from './describe.js';
-import { checkRefill, estimateRunCost, gasOnChain, secondsPerBlock, warmupSeconds, withBlobs } from './costs.js';
+import {
+  checkRefill,
+  estimateRunCost,
+  estimateValue,
+  gasOnChain,
+  secondsPerBlock,
+  warmupSeconds,
+  withBlobs,
+} from './costs.js';
+import { callValueOf } from '../workloads/table.js';
 import { sliceIndexes } from './nonces.js';
 import { rateOf } from './pacer.js';
 import { counted, partOf } from '../text.js';
@@ -33,7 +42,7 @@ import { counted, partOf } from '../text.js';
 /**
  * @import { ChainInfo, Chosen, Fees, KeySource, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
  * @import { Config } from '../contracts/config.d.ts'
- * @import { CallWorkload, Gas, LoadSize, RefillPlan, TransactionWorkload } from '../contracts/load.d.ts'
+ * @import { CallWorkload, Gas, LoadSize, RefillPlan, TransactionWorkload, WorkloadConfig } from '../contracts/load.d.ts'
  * @import { ForeignSenderError } from '../errors.js'
  * @import { Payments } from '../chain/funding.js'
  * @import { WalletState } from '../chain/wallet-states.js'
@@ -161,6 +170,8 @@ async function setUpTransactions(run, workload, check) {
   );
   try {
     if (isEmbedded) await fundEmbedded(run, wallets, rpc);
+    refuseUnlimitedValue(plan.own.workload, run.network.urls, chain);
+    await workload.measure?.(wallets);
     await refuseLargeOperations(rpc, wallets[0], workload.gas, chain);
     const gas = await withBlobs(rpc, sender.fees, await gasOnChain(rpc, keys.funder ?? wallets[0], workload.gas));
     await check({ chain, wallets, source, gasPerOperation: workload.gas.likely.perOperation });
@@ -195,6 +206,20 @@ async function fundEmbedded({ context: { onProgress }, plan, notice }, wallets, 
   onProgress('funding wallets', all, all);
   notice(
     `embedded chain started and its ${counted(all, 'wallet')} funded; to share one between instances: stress node -t ${plan.own.wallets.offset + all}, then stress --rpc URL`,
+  );
+}
+
+/**
+ * Coins of other chains may be worth money.
+ * @param {WorkloadConfig} config
+ * @param {readonly URL[]} urls
+ * @param {Pick<ChainInfo, 'chainId'>} chain
+ * @throws {RefusedError}
+ */
+function refuseUnlimitedValue(config, urls, { chainId }) {
+  if (config.maxValueWei !== null || callValueOf(config) === 0n || isLocalChain(urls, chainId)) return;
+  throw new RefusedError(
+    `--call-value transfers coins of chain ${chainId}, which is no local chain: give --max-value AMOUNT, the most that the load may transfer`,
   );
 }
 
@@ -243,6 +268,8 @@ async function fundWallets(run, { wallets, sender, chain, workload }) {
     const payments = await paymentsOf(keys.funder, sender, wallets, missing, notice);
     const fundsWei =
       load.iterations === null ? fundsOf(states, refill?.funderWei ?? payments?.paidWei ?? setWei) : null;
+    const { maxValueWei } = own.workload;
+    estimateValue(load, { valueWei: callValueOf(own.workload), maxValueWei, chain, notice });
     const parts = { chain, isEmbedded, fees, workload, wallets, fundsWei, notice };
     await estimateRunCost(planned, { ...parts, paymentGas: payments?.gas ?? 0n });
     wanting = Math.max(wanting, missing.length);

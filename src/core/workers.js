@@ -438,7 +438,13 @@ function tasksOf(parts) {
       ...chain,
       signer: null,
       fees: chain.fees.state(),
-      capWei: chain.capWei === null ? null : (chain.capWei * BigInt(count)) / BigInt(accounts.length),
+      capWei: partOfCap(chain.capWei, count, accounts.length),
+      capValueWei: partOfCap(chain.capValueWei ?? null, count, accounts.length),
     },
   }));
+}
+
+/** @param {bigint | null} capWei @param {number} count of its wallets @param {number} all */
+function partOfCap(capWei, count, all) {
+  return capWei === null ? null : (capWei * BigInt(count)) / BigInt(all);
 }

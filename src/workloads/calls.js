@@ -8,6 +8,7 @@ import { CALL_PRESETS, readCalls } from './calls-file.js';
 import { checkSameChain, readDataSet } from './logs.js';
 import { checkReplayFile, isReplayFile } from './replay-file.js';
 import { createReplay } from './replay.js';
+import { picker } from './templates.js';
 
 /**
  * The workload `rpc`: plain calls, either the same one each time (--method), or a mix of several kinds by weight or
@@ -40,6 +41,8 @@ import { createReplay } from './replay.js';
  * @property {readonly string[]} addresses of the whole slice, by position
  * @property {DataSet} data
  * @property {(key: string, below: number) => number} pick a random number, the same for the same key
+ * @property {number} [walletIndex] of an operation
+ * @property {number} [nonce] of an operation
  *
  * @typedef {object} PreparedCall
  * @property {string} name
@@ -203,16 +206,5 @@ function chooser(kinds) {
   return (random) => {
     const at = random() * sum;
     return kinds[ends.findIndex((end) => at < end)];
-  };
-}
-
-/** @param {User} user @returns {TemplateValues['pick']} */
-function picker({ random }) {
-  /** @type {Map<string, number>} */
-  const picked = new Map();
-  return (key, below) => {
-    const number = picked.get(key) ?? Math.floor(random() * below);
-    picked.set(key, number);
-    return number;
   };
 }

@@ -2,7 +2,7 @@ import { WorkloadError, displayName } from '../errors.js';
 import { isWorkloadFile } from '../files.js';
 import { WorkloadHost } from './kit.js';
 import { assertKzgLibrary } from './sidecars.js';
-import { setsOf } from './table.js';
+import { contractCallOf, setsOf } from './table.js';
 import { UserSettings, beforeLoad, inTime, locateError, unlessAborted } from './user-code.js';
 import { checkedWorkload, loadWorkloadFile } from './user-file.js';
 import { counted } from '../text.js';
@@ -28,10 +28,11 @@ import { counted } from '../text.js';
  * @property {(url: URL) => Rpc} [connect] opens another endpoint for the rest of the run
  * @property {(module: URL, task: object) => SideThread} [openThread] for the rest of the run; not in a worker thread
  * @property {Create} [create] of a workload that a program has given as an object
+ * @property {Map<string, string>} [contracts] of a mix: what its members have deployed, by their names
  * @property {WorkloadState} [state] in a worker thread: the result of handOver() for its part
  * @property {readonly string[]} [addresses] in a worker thread: of its wallets
  *
- * @typedef {Pick<WorkloadOptions, 'rpc' | 'settings' | 'threads' | 'clock' | 'connect' | 'openThread'> & HostTools} BuiltInOptions
+ * @typedef {Pick<WorkloadOptions, 'rpc' | 'settings' | 'threads' | 'clock' | 'connect' | 'contracts' | 'openThread'> & HostTools} BuiltInOptions
  *
  * @typedef {object} HostTools
  * @property {Kit} kit
@@ -39,6 +40,7 @@ import { counted } from '../text.js';
  * @property {any} [state] as in the contract
  * @property {readonly string[]} [addresses]
  * @property {typeof createHosted} createMember of a mix
+ * @property {string} [name] of the workload
  *
  * @typedef {object} Hosted
  * @property {Workload} workload
@@ -59,7 +61,8 @@ export async function createWorkload(name, options) {
 
 /** @param {string} name @param {WorkloadOptions} options @returns {Promise<Hosted>} */
 async function createHosted(name, { create, ...options }) {
-  const { settings } = options;
+  const call = contractCallOf(name, options.settings);
+  const settings = { ...options.settings, ...call };
   const file = isWorkloadFile(name) ? name : null;
   const host = new WorkloadHost(file, options);
   const { kit, rpc } = host;
@@ -68,9 +71,9 @@ async function createHosted(name, { create, ...options }) {
   /** @type {any} */
   let own;
   if (file === null) {
-    const module = await import(`./${name === 'rpc' ? 'calls' : name}.js`);
+    const module = await import(`./${name === 'rpc' ? 'calls' : call === null ? name : 'contract'}.js`);
     const set = setsOf(name, settings.set);
-    own = await module.default({ ...options, kit, set, state, createMember: createHosted });
+    own = await module.default({ ...options, settings, name, kit, set, state, createMember: createHosted });
   } else {
     const make = create ?? (await loadWorkloadFile(file));
     try {
@@ -82,6 +85,7 @@ async function createHosted(name, { create, ...options }) {
   const whole = file === null ? own : checkedWorkload(own, file, user);
   host.verifiesBy(own.verify);
   const workload = whole.kind === 'call' ? completedCalls(whole, host) : completed(whole, host);
+  host.explainsBy(own.revertWords);
   const { next } = workload;
   // Frozen, because a later change would have no effect: the same object is encoded once.
   if (file !== null)
@@ -92,20 +96,27 @@ async function createHosted(name, { create, ...options }) {
   return { workload, host, isAlone: own.isAlone };
 }
 
-/** Adds what a workload leaves out. @param {OwnTransactions & Pick<TransactionWorkload, 'nameOf' | 'check'>} workload @param {WorkloadHost} host @returns {TransactionWorkload} */
+/** Adds what a workload leaves out. @param {OwnTransactions & Pick<TransactionWorkload, 'nameOf' | 'check' | 'measure' | 'revertWords'>} workload @param {WorkloadHost} host @returns {TransactionWorkload} */
 function completed(workload, host) {
   const { file } = host;
   const verify = workload.verify ?? host.kit.verifyByReceipt();
-  const { gas = GAS, subject = 'wallets executed', valueWei, audit } = workload;
-  const value = { perWallet: 0n, perOperation: firstValueOf(workload), ...gas.value };
-  const created = { perWallet: 0n, perOperation: 0n, ...gas.created };
-  if (gas.blobs) assertKzgLibrary();
+  const { subject = 'wallets executed', valueWei, audit } = workload;
+  const firstValueWei = firstValueOf(workload);
+  if (workload.gas?.blobs) assertKzgLibrary();
   return /** @type {TransactionWorkload} */ ({
     kind: 'transaction',
     subject,
-    gas: { likely: gas, ...gas, value, created },
+    // measure() changes it.
+    get gas() {
+      const { gas = GAS } = workload;
+      const value = { perWallet: 0n, perOperation: firstValueWei, ...gas.value };
+      const created = { perWallet: 0n, perOperation: 0n, ...gas.created };
+      return { likely: gas, ...gas, value, created };
+    },
     valueWei,
     check: workload.check,
+    measure: workload.measure,
+    revertWords: workload.revertWords,
     unprepared: (preparation) =>
       beforeLoad(file, 'unprepared()', () => {
         const all = workload.prepare === undefined ? 0 : preparation.wallets.length;

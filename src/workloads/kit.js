@@ -66,6 +66,8 @@ export class WorkloadHost {
   #counts = new WeakMap();
   /** Reads the number that verifies the operations, which only grows. @type {Parameters<Kit['countedBy']>[0] | undefined} */
   countCall;
+  /** Why a transaction was reverted. @type {((data: unknown) => string | null) | undefined} */
+  #revertWords;
   #isPrepared;
   /** Gas limit of an operation that states none. */
   #gasLimit;
@@ -151,6 +153,11 @@ export class WorkloadHost {
   verifiesBy(verify) {
     this.isByReceipt = verify === undefined || this.#byReceipt.has(verify);
     this.countCall = verify && this.#counts.get(verify);
+  }
+
+  /** Notes how the data of errors is decoded. @param {((data: unknown) => string | null) | undefined} revertWords */
+  explainsBy(revertWords) {
+    this.#revertWords = revertWords;
   }
 
   /** Ends that, and reads what the audits start from. */
@@ -314,7 +321,7 @@ export class WorkloadHost {
     if (failed < 0) return;
     const { index } = orders[failed].wallet;
     const { hash } = receipts[failed];
-    const reason = await revertReason(sender.rpc, hash, 'setup');
+    const reason = await revertReason(sender.rpc, hash, 'setup', this.#revertWords);
     const why = reason === null ? '' : `: ${reason}`;
     throw this.#error(`the transaction of wallet ${index} was reverted (${hash})${why}`);
   }

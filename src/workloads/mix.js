@@ -16,13 +16,23 @@ import { labelOf, setOfMember } from './table.js';
  * @typedef {Member & {isFile: boolean, workload: TransactionWorkload, host: WorkloadHost}} MixMember
  */
 
-/** @param {BuiltInOptions} options @returns {Promise<OwnTransactions & Pick<TransactionWorkload, 'nameOf' | 'check'>>} */
+/** @type {string | null} */
+const NO_WORDS = null;
+
+/** @param {BuiltInOptions} options @returns {Promise<OwnTransactions & Pick<TransactionWorkload, 'nameOf' | 'check' | 'measure' | 'revertWords'>>} */
 export default async function create({ createMember, kit, state, settings, ...options }) {
   const members = settings.mix ?? [];
+  /** @type {Map<string, string>} */
+  const contracts = new Map();
   const parts = await Promise.all(
     members.map(async ({ name, weight }, i) => {
       const own = { ...settings, set: setOfMember(name, settings.set ?? []) };
-      const { workload, host, isAlone } = await createMember(name, { ...options, settings: own, state: state?.[i] });
+      const { workload, host, isAlone } = await createMember(name, {
+        ...options,
+        contracts,
+        settings: own,
+        state: state?.[i],
+      });
       if (workload.kind !== 'transaction')
         throw new WorkloadError(`${displayName(name)} makes calls: a mix takes them with calls:WEIGHT and --calls`);
       if (isAlone)
@@ -46,11 +56,18 @@ export default async function create({ createMember, kit, state, settings, ...op
     kind: 'transaction',
     // The calls of each member were looked at in its own prepare().
     mayLackCode: true,
-    gas: gasOf(parts),
+    get gas() {
+      return gasOf(parts);
+    },
     valueWei: parts.every(({ workload }) => workload.valueWei === 0n) ? 0n : undefined,
     check: async (wallets) => {
       for (const { workload } of parts) await workload.check?.(wallets);
     },
+    measure: async (wallets) => {
+      for (const { workload } of parts) await workload.measure?.(wallets);
+    },
+    revertWords: (data) =>
+      parts.reduce((words, { workload }) => words ?? workload.revertWords?.(data) ?? null, NO_WORDS),
     unprepared: async (preparation) =>
       sum(await Promise.all(parts.map(({ workload }) => workload.unprepared(/** @type {any} */ (preparation))))),
     prepare: async (preparation) => {

@@ -14,18 +14,22 @@ const SOURCE = 'workload.sol';
 
 /**
  * @param {string} source
- * @param {{contract?: string, place: string}} options contract: needed if the source has several; place: for messages
+ * @param {{contract?: string, place: string, caller?: string, choose?: string}} options contract: needed if the source has several;
+ *   for messages: place, caller, and choose: how to say which contract
  * @returns {Promise<Artifact>}
  * @throws {WorkloadError} with the compiler's messages
  */
-export async function compile(source, { contract, place }) {
-  if (typeof source !== 'string') throw new WorkloadError(`${place}: kit.compile: the source must be a text`);
+export async function compile(
+  source,
+  { contract, place, caller = 'kit.compile: ', choose = 'name one of its contracts' },
+) {
+  if (typeof source !== 'string') throw new WorkloadError(`${place}: ${caller}the source must be a text`);
   const { [SOURCE]: compiled } = await compileAll({ [SOURCE]: source }, place);
   const names = Object.keys(compiled);
   const name = contract ?? (names.length === 1 ? names[0] : '');
   if (names.includes(name)) return compiled[name];
-  const which = contract === undefined ? 'name one of its contracts' : `there is no contract "${contract}" to deploy`;
-  throw new WorkloadError(`${place}: kit.compile: ${which}; the source has ${names.join(', ') || 'none'}`);
+  const which = contract === undefined ? choose : `there is no contract "${contract}" to deploy`;
+  throw new WorkloadError(`${place}: ${caller}${which}; the source has ${names.join(', ') || 'none'}`);
 }
 
 /**
@@ -66,7 +70,7 @@ async function solc(input, place) {
   } catch (error) {
     const { code, message } = /** @type {NodeJS.ErrnoException} */ (error);
     const words = code === 'MODULE_NOT_FOUND' ? 'solc is not installed: npm install solc' : `solc: ${message}`;
-    throw new WorkloadError(`${place}: kit.compile: ${words}`);
+    throw new WorkloadError(`${place}: ${words}`);
   } finally {
     await thread.terminate();
   }

@@ -8,7 +8,7 @@ import { isWorkloadFile } from '../files.js';
  * and is loaded when the workload is chosen.
  *
  *
- * @import { WorkloadConfig } from '../contracts/load.d.ts'
+ * @import { ContractCall, WorkloadConfig } from '../contracts/load.d.ts'
  *
  * @typedef {Partial<WorkloadConfig>} Settings
  *
@@ -44,6 +44,30 @@ function lacksSlots({ set }) {
   const { cold, clear } = setsOf('storage', set);
   if (clear <= cold && cold + clear <= 100) return null;
   return `clears slots that it has added: --set clear=${clear} must be at most cold=${cold}, and both together at most 100`;
+}
+
+/** A contract call with nothing in it. @type {ContractCall} */
+export const NO_CALL = Object.freeze({
+  contractAddress: null,
+  function: null,
+  args: null,
+  abi: null,
+  calldata: null,
+  callValueWei: null,
+  deploy: null,
+  deployArgs: null,
+  before: null,
+  beforeArgs: null,
+  checkEvent: null,
+});
+
+/** @param {Settings} settings */
+function lacksContract({ contractAddress = null, deploy = null, function: called = null, calldata = null }) {
+  if (contractAddress === null && deploy === null)
+    return 'needs a contract: --contract-address ADDRESS of one on the chain, or --deploy FILE';
+  return called === null && calldata === null
+    ? "needs what to call: --function SIGNATURE, such as 'transfer(address,uint256)', or --calldata DATA"
+    : null;
 }
 
 /** The workload of --mix, and its member of plain calls. */
@@ -82,8 +106,33 @@ export const WORKLOADS = Object.freeze({
     },
   },
   logs: {},
+  contract: { lacks: lacksContract },
   rpc: { isCall: true, lacks: lacksCalls },
 });
+
+/** @param {string} name @param {Settings} settings @returns {ContractCall | null} null: the workload of that name is no member of `workloads` */
+export function contractCallOf(name, { workloads = null }) {
+  return workloads !== null && Object.hasOwn(workloads, name) ? workloads[name] : null;
+}
+
+/**
+ * The contract calls of a load: that of --workload contract, or those of a mix.
+ * @param {WorkloadConfig} config
+ * @returns {Array<{name: string, call: ContractCall}>}
+ */
+export function contractCalls(config) {
+  const names = config.mix.length > 0 ? config.mix.map(({ name }) => name) : [config.workload];
+  return names.flatMap((name) => {
+    const call = name === 'contract' ? config : contractCallOf(name, config);
+    return call === null ? [] : [{ name, call }];
+  });
+}
+
+/** The most that an operation of a load transfers by --call-value. @param {WorkloadConfig} config @returns {bigint} */
+export function callValueOf(config) {
+  const values = contractCalls(config).map(({ call }) => call.callValueWei ?? 0n);
+  return values.reduce((most, value) => (value > most ? value : most), 0n);
+}
 
 /** Built-in members of a mix: not logs and contention, which follow all operations of the run. */
 export const MEMBERS = Object.freeze([

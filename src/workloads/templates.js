@@ -1,22 +1,31 @@
+import { readFileSync } from 'node:fs';
 import { toHex } from '../chain/answers.js';
-import { oneLine, withoutKeys } from '../errors.js';
+import { displayName, errnoWords, oneLine, withoutKeys } from '../errors.js';
 import { quote } from '../text.js';
 import { word } from './contract-state.js';
 import { TOPIC } from './logs.js';
 
 /**
- * Templates in the parameters of calls: `{{name}}` or `{{name N}}` inside a text. A text that consists of one template
- * becomes its value; within a longer text the value is inserted. A random value is chosen once per call, so that the same
- * template has the same value in all of the call.
+ * Templates in the parameters of plain calls, and in the arguments of contract calls: `{{name}}` or `{{name N}}` inside a
+ * text. A text that consists of one template becomes its value; within a longer text the value is inserted. A random value
+ * is chosen once per call, so that the same template has the same value in all of the call.
  *
+ * @import { Random } from '../random.js'
  * @import { TemplateValues } from './calls.js'
  *
- * @typedef {'head' | 'blocks' | 'transactions' | 'addresses' | 'data' | 'page'} Need a source of values
+ * @typedef {'head' | 'blocks' | 'transactions' | 'addresses' | 'data' | 'page' | 'draw' | 'wallet' | 'nonce'} Need a source of
+ *   values; draw: random numbers; wallet: the index of the wallet; nonce: of the operation
+ *
+ * @typedef {object} Parameter a word behind the name
+ * @property {string} shown
+ * @property {(text: string) => unknown} read undefined: the text is none
+ * @property {unknown} [fallback] undefined: it must be given
  *
  * @typedef {object} Template
  * @property {readonly Need[]} needs
- * @property {readonly (number | null)[]} [numbers] defaults of the numbers after its name; null: no default
- * @property {(values: TemplateValues, ...numbers: number[]) => string | number} value
+ * @property {readonly Parameter[]} [parameters]
+ * @property {(...given: any[]) => boolean} [takes] whether the parameters go together
+ * @property {(values: TemplateValues, ...given: any[]) => string | number} value
  *
  * @typedef {(values: TemplateValues) => unknown} Maker
  *
@@ -24,6 +33,9 @@ import { TOPIC } from './logs.js';
  * @property {Maker} make the value for one call; always the same object if constant
  * @property {boolean} isConstant
  * @property {ReadonlySet<Need>} needs
+ * @property {number} lines of the longest file in it; 1 without one
+ *
+ * @typedef {{name: string, lines: readonly string[]}} Lines of a file
  */
 
 /** The default range of "recent": nodes without an archive keep the state of so many blocks. */
@@ -34,33 +46,86 @@ const LARGEST = 1_000_000_000;
 /** @type {readonly Need[]} */
 const PAGE = ['data', 'page'];
 
+/** What plain calls have. @type {readonly Need[]} */
+export const OF_CALLS = Object.freeze(['head', 'blocks', 'transactions', 'addresses', 'draw', ...PAGE]);
+
+/** What transactions have: each follows from its wallet and its nonce. @type {readonly Need[]} */
+export const OF_OPERATIONS = Object.freeze(['addresses', 'draw', 'wallet', 'nonce']);
+
+/** A number from 1 on. @param {number} [fallback] @returns {Parameter} */
+const count = (fallback) => ({
+  shown: fallback === undefined ? 'N' : '[N]',
+  read: (text) => (/^[1-9]\d{0,9}$/.test(text) && Number(text) <= LARGEST ? Number(text) : undefined),
+  fallback,
+});
+
+/** A number of up to 256 bits. @param {string} shown @returns {Parameter} */
+const amount = (shown) => ({ shown, read: (text) => (/^\d{1,77}$/.test(text) ? BigInt(text) : undefined) });
+
+/** @type {Parameter} */
+const FILE = { shown: 'FILE', read: readLines };
+
 /** @type {Readonly<Record<string, Template>>} */
 export const TEMPLATES = Object.freeze({
   'block.latest': { needs: ['head'], value: ({ head }) => toHex(head.number) },
   'block.recent': {
-    needs: ['head'],
-    numbers: [RECENT],
+    needs: ['head', 'draw'],
+    parameters: [count(RECENT)],
     value: (values, among) => {
       const { number } = values.head;
       return toHex(number - values.pick(`recent ${among}`, Math.min(among, number + 1)));
     },
   },
-  'block.hash': { needs: ['head', 'blocks'], value: (values) => anyOf(values, 'block', values.head.blockHashes) },
-  'tx.recent': { needs: ['head', 'transactions'], value: (values) => anyOf(values, 'tx', values.head.transactions) },
+  'block.hash': {
+    needs: ['head', 'blocks', 'draw'],
+    value: (values) => anyOf(values, 'block', values.head.blockHashes),
+  },
+  'tx.recent': {
+    needs: ['head', 'transactions', 'draw'],
+    value: (values) => anyOf(values, 'tx', values.head.transactions),
+  },
   'range.from': {
-    needs: ['head'],
-    numbers: [null, RECENT],
+    needs: ['head', 'draw'],
+    parameters: [count(), count(RECENT)],
     value: (values, length, among) => toHex(Math.max(0, rangeEnd(values, length, among) - length + 1)),
   },
   'range.to': {
-    needs: ['head'],
-    numbers: [null, RECENT],
+    needs: ['head', 'draw'],
+    parameters: [count(), count(RECENT)],
     value: (values, n, among) => toHex(rangeEnd(values, n, among)),
   },
-  address: { needs: ['addresses'], value: anyAddress },
-  'address.word': { needs: ['addresses'], value: (values) => word(anyAddress(values)) },
+  address: { needs: ['addresses', 'draw'], value: anyAddress },
+  'address.word': { needs: ['addresses', 'draw'], value: (values) => word(anyAddress(values)) },
   'address.own': { needs: ['addresses'], value: ownAddress },
   'address.own.word': { needs: ['addresses'], value: (values) => word(ownAddress(values)) },
+  'address.random': { needs: ['draw'], value: randomAddress },
+  'wallet.own': { needs: ['addresses'], value: ownAddress },
+  'wallet.next': { needs: ['addresses'], value: nextAddress },
+  'wallet.next.word': { needs: ['addresses'], value: (values) => word(nextAddress(values)) },
+  'wallet.index': { needs: ['wallet'], value: ({ walletIndex = 0 }) => walletIndex },
+  nonce: { needs: ['nonce'], value: ({ nonce = 0 }) => nonce },
+  // As the tokens of erc721: no other operation has it.
+  unique: {
+    needs: ['wallet', 'nonce'],
+    value: ({ walletIndex = 0, nonce = 0 }) => String((BigInt(walletIndex) << 64n) + BigInt(nonce)),
+  },
+  number: {
+    needs: ['draw'],
+    parameters: [amount('FROM'), amount('TO')],
+    takes: (from, to) => from <= to,
+    value: (values, /** @type {bigint} */ from, /** @type {bigint} */ to) =>
+      String(from + (((to - from + 1n) * BigInt(values.pick(`number ${from} ${to}`, 2 ** 32))) >> 32n)),
+  },
+  line: {
+    needs: ['draw'],
+    parameters: [FILE],
+    value: (values, { name, lines }) => anyOf(values, `line ${name}`, lines),
+  },
+  'line.own': {
+    needs: ['wallet'],
+    parameters: [FILE],
+    value: ({ walletIndex = 0 }, { lines }) => lines[walletIndex % lines.length],
+  },
   'data.address': { needs: ['data'], value: ({ data }) => data.address },
   'data.topic': { needs: ['data'], value: () => TOPIC },
   'page.from': { needs: PAGE, value: (values) => toHex(pageBlock(values)) },
@@ -84,6 +149,17 @@ function ownAddress({ addresses, user }) {
   return addresses[user.index];
 }
 
+/** @param {TemplateValues} values */
+function nextAddress({ addresses, user }) {
+  return addresses[(user.index + 1) % addresses.length];
+}
+
+/** Nobody has its key. @param {TemplateValues} values */
+function randomAddress({ pick }) {
+  const words = Array.from({ length: 5 }, (_, i) => pick(`address.random ${i}`, 2 ** 32));
+  return `0x${words.map((bits) => bits.toString(16).padStart(8, '0')).join('')}`;
+}
+
 /** The block of the user's page. @param {TemplateValues} values */
 function pageBlock({ data, user }) {
   return data.blocks[user.page];
@@ -95,60 +171,93 @@ function rangeEnd(values, length, among) {
   return number - values.pick(`range ${length} ${among}`, Math.min(among, Math.max(1, number + 2 - length)));
 }
 
+/** Random numbers of one call: the same for the same key. @param {{random: Random}} source @returns {TemplateValues['pick']} */
+export function picker({ random }) {
+  /** @type {Map<string, number>} */
+  const picked = new Map();
+  return (key, below) => {
+    const number = picked.get(key) ?? Math.floor(random() * below);
+    picked.set(key, number);
+    return number;
+  };
+}
+
+/** What the templates of a value use. @typedef {{needs: Set<Need>, lines: number, available: readonly Need[]}} Use */
+
 /**
  * @param {unknown} value from JSON
+ * @param {readonly Need[]} [available] where it is used
  * @returns {Compiled}
  * @throws {Error} about an invalid template, with a message for the middle of a sentence
  */
-export function compile(value) {
-  /** @type {Set<Need>} */
-  const needs = new Set();
-  const make = maker(value, needs);
-  return { make: make ?? (() => value), isConstant: make === null, needs };
+export function compile(value, available = OF_CALLS) {
+  /** @type {Use} */
+  const use = { needs: new Set(), lines: 1, available };
+  const make = maker(value, use);
+  return { make: make ?? (() => value), isConstant: make === null, needs: use.needs, lines: use.lines };
 }
 
-/** @param {unknown} value @param {Set<Need>} needs @returns {Maker | null} null if constant */
-function maker(value, needs) {
-  if (typeof value === 'string') return textMaker(value, needs);
+/** @param {unknown} value @param {Use} use @returns {Maker | null} null if constant */
+function maker(value, use) {
+  if (typeof value === 'string') return textMaker(value, use);
   if (value === null || typeof value !== 'object') return null;
   const isList = Array.isArray(value);
-  const parts = Object.entries(value).map(([key, part]) => ({ key, part, make: maker(part, needs) }));
+  const parts = Object.entries(value).map(([key, part]) => ({ key, part, make: maker(part, use) }));
   if (parts.every(({ make }) => make === null)) return null;
   const made = parts.map(({ part, make }) => make ?? (() => part));
   if (isList) return (values) => made.map((make) => make(values));
   return (values) => Object.fromEntries(parts.map(({ key }, i) => [key, made[i](values)]));
 }
 
-/** @param {string} text @param {Set<Need>} needs @returns {Maker | null} */
-function textMaker(text, needs) {
+/** @param {string} text @param {Use} use @returns {Maker | null} */
+function textMaker(text, use) {
   // Every second part was between braces.
   const parts = text.split(/\{\{([^{}]*)\}\}/);
   if (parts.some((part, i) => i % 2 === 0 && /\{\{|\}\}/.test(part)))
     throw new Error(`${quote(text)} has braces that do not close: a template is {{name}}`);
   if (parts.length === 1) return null;
-  const makers = parts.map((part, i) => (i % 2 === 0 ? () => part : templateMaker(part, needs)));
+  const makers = parts.map((part, i) => (i % 2 === 0 ? () => part : templateMaker(part, use)));
   if (parts.length === 3 && parts[0] === '' && parts[2] === '') return makers[1];
   return (values) => makers.map((make) => make(values)).join('');
 }
 
-/** @param {string} source the text between the braces @param {Set<Need>} needs @returns {Maker} */
-function templateMaker(source, needs) {
-  const [name, ...given] = source.trim().split(/\s+/);
+/** @param {string} source the text between the braces @param {Use} use @returns {Maker} */
+function templateMaker(source, use) {
+  const [name, ...words] = source.trim().split(/\s+/);
   const template = Object.hasOwn(TEMPLATES, name) ? TEMPLATES[name] : null;
-  const numbers = template?.numbers ?? [];
-  const fewest = numbers.filter((number) => number === null).length;
-  const areNumbers = given.every((text) => /^[1-9]\d{0,9}$/.test(text) && Number(text) <= LARGEST);
-  if (template === null || !areNumbers || given.length < fewest || given.length > numbers.length)
-    throw new Error(`${braced(source)} is no template; templates, with N from 1 to ${LARGEST}: ${usage()}`);
-  for (const need of template.needs) needs.add(need);
-  const all = numbers.map((fallback, i) => (i < given.length ? Number(given[i]) : Number(fallback)));
-  return (values) => template.value(values, ...all);
+  const { parameters = [], needs = [], takes = () => true } = template ?? {};
+  /** @type {any[]} */
+  const given = parameters.map(({ read, fallback }, i) => (i < words.length ? read(words[i]) : fallback));
+  const isWhole = words.length <= parameters.length && !given.includes(undefined) && takes(...given);
+  const isHere = needs.every((need) => use.available.includes(need));
+  if (template === null || !isWhole || !isHere) {
+    const fault = template === null || !isWhole ? 'is no template' : 'has no value here';
+    throw new Error(`${braced(source)} ${fault}; templates, with N from 1 to ${LARGEST}: ${usage(use.available)}`);
+  }
+  for (const need of needs) use.needs.add(need);
+  for (const { lines } of given.filter((one) => Array.isArray(one?.lines)))
+    use.lines = Math.max(use.lines, lines.length);
+  return (values) => template.value(values, ...given);
 }
 
-/** All templates, with their numbers. */
-function usage() {
+/** Of a file of one value a line; lines without text are none. @param {string} file @returns {Lines} */
+function readLines(file) {
+  let text;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new Error(`{{line}} cannot read ${displayName(file)}: ${errnoWords(error)}`, { cause: error });
+  }
+  const lines = text.split(/\r?\n/).flatMap((line) => line.trim() || []);
+  if (lines.length === 0) throw new Error(`{{line}} has no value: ${displayName(file)} has no lines`);
+  return { name: file, lines };
+}
+
+/** All templates of a place, with their parameters. @param {readonly Need[]} available */
+function usage(available) {
   return Object.entries(TEMPLATES)
-    .map(([name, { numbers = [] }]) => [name, ...numbers.map((number) => (number === null ? 'N' : '[N]'))].join(' '))
+    .filter(([, { needs }]) => needs.every((need) => available.includes(need)))
+    .map(([name, { parameters = [] }]) => [name, ...parameters.map(({ shown }) => shown)].join(' '))
     .join(', ');
 }
 

@@ -26,7 +26,7 @@ function budgetOf(capWei, fee = offerOf(10n), sidecar = undefined) {
   const budget = new FeeBudget({
     capWei,
     fees,
-    callOf: () => ({ gasLimit: GAS_LIMIT, sidecar }),
+    callOf: () => ({ gasLimit: GAS_LIMIT, sidecar, value: 0n }),
     feeAhead,
     baseFeeWei: null,
   });
@@ -45,7 +45,7 @@ function budgetOf(capWei, fee = offerOf(10n), sidecar = undefined) {
     });
   /** What is charged or reserved. */
   const used = () => {
-    const reservation = { gasLimit: 1n, priceWei: 0n, tipWei: 0n, blobGas: 0n, blobPriceWei: 0n };
+    const reservation = { gasLimit: 1n, priceWei: 0n, tipWei: 0n, blobGas: 0n, blobPriceWei: 0n, valueWei: 0n };
     const probe = /** @type {any} */ ({ reservation, inclusion: null, sample: { sentAtUs: null } });
     let leftWei = 0n;
     while (budget.reserveMore(probe, offerOf(leftWei + 1n))) leftWei += 1n;

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { TEMPLATES, compile } from '../../../src/workloads/templates.js';
+import { OF_CALLS, OF_OPERATIONS, TEMPLATES, compile } from '../../../src/workloads/templates.js';
 import { randomNumbers } from '../../../src/random.js';
+import { temporaryFile } from '../../helpers/temporary.js';
 
 const ADDRESSES = [1, 2, 3].map((digit) => `0x${String(digit).repeat(40)}`);
 const DATA = { address: `0x${'a'.repeat(40)}`, pageSize: 3, blocks: [10, 12] };
@@ -69,10 +70,12 @@ describe('templates', () => {
     assert.deepEqual([...seen].sort(), ADDRESSES);
   });
 
-  it('every template gives a text or a number', () => {
-    for (const [name, { numbers = [] }] of Object.entries(TEMPLATES)) {
-      const text = `{{${[name, ...numbers.map(() => 2)].join(' ')}}}`;
-      assert.match(String(made(text)), /^(0x)?[0-9a-z]+$/, text);
+  it('every template gives a text or a number', (t) => {
+    const file = temporaryFile(t, 'lines', 'abc');
+    const everything = [...OF_CALLS, ...OF_OPERATIONS];
+    for (const [name, { parameters = [] }] of Object.entries(TEMPLATES)) {
+      const text = `{{${[name, ...parameters.map(({ shown }) => (shown === 'FILE' ? file : 2))].join(' ')}}}`;
+      assert.match(String(compile(text, everything).make(drawOf())), /^(0x)?[0-9a-z]+$/, text);
     }
   });
 

@@ -1,0 +1,371 @@
+import { readFileSync, statSync } from 'node:fs';
+import { AbiCoder, ConstructorFragment, EventFragment, Fragment, FunctionFragment, Interface } from 'ethers/abi';
+import { concat } from 'ethers/utils';
+import { InputError, UsageError, displayName, errnoWords, oneLine } from '../errors.js';
+import { readJsonFile } from '../json-file.js';
+import { counted, quote } from '../text.js';
+import { compile as compileSolidity } from './solidity.js';
+import { OF_OPERATIONS, compile } from './templates.js';
+
+/**
+ * What a contract call names: ABIs, artifacts, functions, events and their values. All of it is checked before a chain is
+ * asked.
+ *
+ * @import { ParamType } from 'ethers/abi'
+ * @import { ContractCall } from '../contracts/load.d.ts'
+ * @import { RpcError } from '../errors.js'
+ * @import { TemplateValues } from './calls.js'
+ * @import { Compiled, Need } from './templates.js'
+ *
+ * @typedef {object} Encoder of data
+ * @property {(values: TemplateValues) => string} dataOf
+ * @property {ReadonlySet<Need>} needs of its templates
+ * @property {boolean} isConstant
+ *
+ * @typedef {object} Abi
+ * @property {string} name of its file, for messages
+ * @property {readonly Fragment[]} fragments
+ *
+ * @typedef {object} PlannedCall a call that was read
+ * @property {Interface} abi decodes errors
+ * @property {readonly string[] | null} fragments of the files; null: without an ABI
+ * @property {string} words the function with its types, or what is known of the calldata
+ * @property {readonly Encoder[]} encoders one, or one of each line of a file of calldata
+ * @property {Encoder | null} creation of the contract
+ * @property {Encoder | null} before
+ * @property {EventFragment | null} event
+ */
+
+/** Errors of tokens (ERC-6093), which are decoded without an ABI. */
+const TOKEN_ERRORS = Object.freeze([
+  'error ERC20InsufficientBalance(address sender, uint256 balance, uint256 needed)',
+  'error ERC20InsufficientAllowance(address spender, uint256 allowance, uint256 needed)',
+  'error ERC20InvalidSender(address sender)',
+  'error ERC20InvalidReceiver(address receiver)',
+  'error ERC721NonexistentToken(uint256 tokenId)',
+  'error ERC721IncorrectOwner(address sender, uint256 tokenId, address owner)',
+  'error ERC721InsufficientApproval(address operator, uint256 tokenId)',
+  'error ERC721InvalidSender(address sender)',
+  'error ERC721InvalidReceiver(address receiver)',
+  'error OwnableUnauthorizedAccount(address account)',
+]);
+
+/** Functions, or events, that a message lists. */
+const MOST_LISTED = 12;
+
+/** Lines of a file of calldata: each is a call whose gas is estimated. */
+const MOST_LINES = 1000;
+
+/** Lines of the file of a template whose values are checked. */
+const LINES_CHECKED = 10_000;
+
+const ADDRESS = /^0x[0-9a-f]{40}$/i;
+
+/** How a message names an option: a member of `workloads` has the name of its call before it. @param {string} call @param {string} option */
+export function optionOf(call, option) {
+  return call === 'contract' ? `--${option}` : `${call}: ${option}`;
+}
+
+/**
+ * Reads the files of a call, and checks its values against the types.
+ * @param {ContractCall} call
+ * @param {string} name of the call
+ * @param {readonly string[] | null} [known] fragments that were read before, for a worker thread
+ * @returns {Promise<PlannedCall>}
+ * @throws {UsageError | InputError}
+ */
+export async function readCall(call, name, known) {
+  const label = (/** @type {string} */ option) => optionOf(name, option);
+  const artifact = call.deploy === null || known !== undefined ? null : await readArtifactFile(call.deploy, label);
+  const given = known === undefined && call.abi !== null ? readAbi(call.abi, label('abi')) : artifact;
+  const abi = known ? { name: 'the ABI', fragments: known.map((text) => Fragment.from(JSON.parse(text))) } : given;
+  const called = call.function === null ? null : functionNamed(call.function, label('function'), abi);
+  if (called !== null && call.callValueWei && abi !== null && !called.payable)
+    throw new UsageError(`${label('call-value')}: ${signatureOf(called)} is not payable, as ${abi.name} says`);
+  const before = call.before === null ? null : functionNamed(call.before, label('before'), abi);
+  const event = call.checkEvent === null ? null : fragmentOf(call.checkEvent, label('check-event'), 'event', abi);
+  return {
+    abi: new Interface([...(abi?.fragments ?? []), ...TOKEN_ERRORS]),
+    fragments: abi && abi.fragments.map((one) => one.format('json')),
+    words: called === null ? `calldata ${String(call.calldata).slice(0, 10)}` : signatureOf(called),
+    encoders:
+      called === null
+        ? calldataOf(String(call.calldata), label('calldata'))
+        : [encoderOf(called, call.args, label('args'))],
+    creation: artifact && encoderOf(artifact, call.deployArgs, label('deploy-args')),
+    before: before && encoderOf(before, call.beforeArgs, label('before-args')),
+    event: /** @type {EventFragment | null} */ (event),
+  };
+}
+
+/** @param {string} file @param {string} option @returns {Abi} */
+function readAbi(file, option) {
+  const json = readJsonFile(file, { what: 'ABI', advice: 'give the ABI, or an artifact of Foundry or Hardhat' });
+  return abiOf(Array.isArray(json) ? json : json?.abi, displayName(file), option);
+}
+
+/** @param {unknown} abi from JSON @param {string} name @param {string} option @returns {Abi} */
+function abiOf(abi, name, option) {
+  if (!Array.isArray(abi))
+    throw new InputError(`${name} has no ABI: give ${option} an ABI (a JSON array), or an artifact with "abi"`);
+  const fragments = abi.map((entry, i) => {
+    try {
+      return Fragment.from(entry);
+    } catch (error) {
+      throw new InputError(`${name}: entry ${i + 1} of the ABI cannot be read (${shortMessageOf(error)})`);
+    }
+  });
+  return { name, fragments };
+}
+
+/**
+ * An artifact of Foundry or Hardhat, or a contract that is compiled: FILE.sol, or FILE.sol:NAME.
+ * @param {string} file
+ * @param {(option: string) => string} label
+ * @returns {Promise<Abi & {bytecode: string}>}
+ */
+async function readArtifactFile(file, label) {
+  const [, source, contract] = /^(.*\.sol)(?::(\w+))?$/.exec(file) ?? [];
+  if (source !== undefined) {
+    const name = displayName(source);
+    const choose = `name one of its contracts, such as ${label('deploy')} ${name}:NAME`;
+    const { abi, bytecode } = await compileSolidity(readSource(source), { contract, place: name, caller: '', choose });
+    return { ...abiOf(abi, name, label('deploy')), bytecode };
+  }
+  const advice = 'give an artifact of Foundry or Hardhat, or FILE.sol';
+  const json = readJsonFile(file, { what: 'artifact', advice });
+  const abi = abiOf(json?.abi, displayName(file), label('deploy'));
+  const { object = json.bytecode, linkReferences = json.linkReferences ?? {} } = json.bytecode ?? {};
+  const libraries = Object.values(linkReferences).flatMap((ofFile) => Object.keys(Object(ofFile)));
+  const bytecode = `0x${String(object ?? '').replace(/^0x/, '')}`;
+  if (libraries.length > 0 || bytecode.includes('__'))
+    throw new InputError(
+      `${abi.name} needs to be linked with ${oneLine(libraries.join(', ') || 'a library', 100)}: deploy it with another tool, and give --contract-address and --abi`,
+    );
+  if (!/^0x([0-9a-f]{2})+$/i.test(bytecode))
+    throw new InputError(`${abi.name} has no bytecode to deploy: an interface and an abstract contract have none`);
+  return { ...abi, bytecode };
+}
+
+/** @param {string} file */
+function readSource(file) {
+  try {
+    if (!statSync(file).isFile()) throw new Error('it is not a file');
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new InputError(`cannot read ${displayName(file)}: ${errnoWords(error)}`, error);
+  }
+}
+
+/** @param {string} text @param {string} option @param {Abi | null} abi */
+function functionNamed(text, option, abi) {
+  return /** @type {FunctionFragment} */ (fragmentOf(text, option, 'function', abi));
+}
+
+/**
+ * A function or an event, by its name in an ABI, or with its types.
+ * @param {string} text
+ * @param {string} option
+ * @param {'function' | 'event'} type
+ * @param {Abi | null} abi null: not known
+ * @returns {FunctionFragment | EventFragment}
+ */
+function fragmentOf(text, option, type, abi) {
+  const bare = text.trim().replace(new RegExp(`^${type}\\s+`), '');
+  const isName = /^[a-z_$][\w$]*$/i.test(bare);
+  const known = /** @type {FunctionFragment[]} */ ((abi?.fragments ?? []).filter((one) => one.type === type));
+  const asked = isName ? null : parsedFragment(bare, option, type);
+  if (abi === null) {
+    if (asked !== null) return asked;
+    const example = type === 'function' ? 'transfer(address,uint256)' : 'Transfer(address,address,uint256)';
+    throw new UsageError(`${option} ${quote(bare)} has no types: give them, such as '${example}', or --abi FILE`);
+  }
+  const found = known.filter((one) => (asked === null ? one.name === bare : signatureOf(one) === signatureOf(asked)));
+  if (found.length === 1) return found[0];
+  if (found.length > 1)
+    throw new UsageError(`${option} ${quote(bare)} is overloaded in ${abi.name}: give ${listed(found, ' or ')}`);
+  const there = known.length === 0 ? 'it has none' : `it has ${listed(known, ', ')}`;
+  throw new InputError(
+    `${abi.name} has no ${type} ${quote(bare)}: ${there}; for a proxy, give the ABI of the contract behind it`,
+  );
+}
+
+/** @param {string} bare @param {string} option @param {'function' | 'event'} type */
+function parsedFragment(bare, option, type) {
+  try {
+    return type === 'function' ? FunctionFragment.from(`function ${bare}`) : EventFragment.from(`event ${bare}`);
+  } catch {
+    const example = type === 'function' ? 'transfer(address,uint256)' : 'Transfer(address,address,uint256)';
+    throw new UsageError(`${option} must be a name with types, such as '${example}', not ${quote(bare)}`);
+  }
+}
+
+/** @param {FunctionFragment | EventFragment} fragment */
+function signatureOf(fragment) {
+  return fragment.format('sighash');
+}
+
+/** @param {readonly FunctionFragment[]} fragments @param {string} between */
+function listed(fragments, between) {
+  const rest = fragments.length - MOST_LISTED;
+  const words = fragments.slice(0, MOST_LISTED).map((one) => oneLine(signatureOf(one), 100));
+  return words.join(between) + (rest > 0 ? `, and ${rest} more` : '');
+}
+
+/**
+ * @param {FunctionFragment | (Abi & {bytecode: string})} called a function, or a contract to create
+ * @param {readonly unknown[] | null} given values
+ * @param {string} option
+ * @returns {Encoder}
+ */
+function encoderOf(called, given, option) {
+  const isFunction = called instanceof FunctionFragment;
+  const constructor = isFunction ? null : called.fragments.find((one) => one instanceof ConstructorFragment);
+  const inputs = isFunction ? called.inputs : (constructor?.inputs ?? []);
+  const words = isFunction ? signatureOf(called) : `constructor(${inputs.map(({ type }) => type).join()})`;
+  const start = isFunction ? called.selector : called.bytecode;
+  const list = given ?? [];
+  if (list.length !== inputs.length) {
+    const hint =
+      inputs.length === 1 && /array|tuple/.test(inputs[0].baseType) ? ', which is a list in the list: [[1,2]]' : '';
+    throw new UsageError(`${option} has ${counted(list.length, 'value')}, and ${words} takes ${inputs.length}${hint}`);
+  }
+  const coder = AbiCoder.defaultAbiCoder();
+  const compiled = compiledFor(list, option);
+  const valuesFor = (/** @type {TemplateValues} */ values) => /** @type {unknown[]} */ (compiled.make(values));
+  for (const sample of samplesOf(compiled)) {
+    valuesFor(sample).forEach((value, i) => {
+      try {
+        coder.encode([inputs[i]], [typed(inputs[i], value)]);
+      } catch {
+        throw new UsageError(
+          `${option}: value ${i + 1} of ${words} must be of type ${inputs[i].format('sighash')}, not ${shown(value)}`,
+        );
+      }
+    });
+  }
+  return {
+    dataOf: (values) => {
+      const typedValues = valuesFor(values).map((value, i) => typed(inputs[i], value));
+      return concat([start, coder.encode(inputs, typedValues)]);
+    },
+    needs: compiled.needs,
+    isConstant: compiled.isConstant,
+  };
+}
+
+/** @param {unknown} value @param {string} option @returns {Compiled} */
+function compiledFor(value, option) {
+  try {
+    return compile(value, OF_OPERATIONS);
+  } catch (error) {
+    throw new UsageError(`${option}: ${/** @type {Error} */ (error).message}`);
+  }
+}
+
+/** Values that the templates of a call may have: those of each line of a file, and high numbers. @param {Compiled} compiled @returns {TemplateValues[]} */
+function samplesOf({ isConstant, lines }) {
+  const count = isConstant ? 1 : Math.min(lines, LINES_CHECKED) + 1;
+  return Array.from({ length: count }, (_, i) => {
+    const isLast = i > 0 && i === count - 1;
+    return /** @type {any} */ ({
+      user: { index: 0 },
+      addresses: [`0x${'1'.repeat(40)}`],
+      pick: (/** @type {string} */ _key, /** @type {number} */ below) => (isLast ? below - 1 : i % below),
+      walletIndex: isLast ? 100_000 : i,
+      nonce: isLast ? 10_000 : i,
+    });
+  });
+}
+
+/** A value of JSON, or its text, as ethers takes it. @param {ParamType} type @param {unknown} value @returns {unknown} */
+function typed(type, value) {
+  if (type.isArray()) {
+    if (!Array.isArray(value)) throw new Error('no list');
+    return value.map((one) => typed(type.arrayChildren, one));
+  }
+  if (type.isTuple()) {
+    const list = Array.isArray(value) ? value : type.components.map(({ name }) => Object(value)[name]);
+    if (list.length !== type.components.length) throw new Error('another number of members');
+    return type.components.map((component, i) => typed(component, list[i]));
+  }
+  if (!['string', 'number', 'boolean'].includes(typeof value)) throw new Error('a list');
+  if (type.type === 'string') return String(value);
+  const text = String(value).trim();
+  // Every other text would be true.
+  if (type.type !== 'bool') return text;
+  if (!['true', 'false'].includes(text)) throw new Error('neither true nor false');
+  return text === 'true';
+}
+
+/** An address is no key. @param {unknown} value */
+function shown(value) {
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return ADDRESS.test(text) ? `"${text}"` : quote(text);
+}
+
+/**
+ * Calldata, or a file with calldata in each line; # starts a comment line.
+ * @param {string} text
+ * @param {string} option
+ * @returns {Encoder[]}
+ */
+function calldataOf(text, option) {
+  if (text.startsWith('0x')) return [dataOf(text, option)];
+  const name = displayName(text);
+  const lines = readSource(text)
+    .split(/\r?\n/)
+    .map((line, i) => ({ line: line.trim(), where: `${name}, line ${i + 1}` }))
+    .filter(({ line }) => line !== '' && !line.startsWith('#'));
+  if (lines.length === 0)
+    throw new InputError(`${name} has no calldata: give one in each line, 0x and hexadecimal digits`);
+  if (lines.length > MOST_LINES) throw new InputError(`${name} has ${lines.length} lines: give at most ${MOST_LINES}`);
+  return lines.map(({ line, where }) => dataOf(line, where));
+}
+
+/** @param {string} text @param {string} where @returns {Encoder} */
+function dataOf(text, where) {
+  const { make, needs, isConstant, lines } = compiledFor(text, where);
+  for (const sample of samplesOf({ make, needs, isConstant, lines }))
+    if (!/^0x([0-9a-f]{2})*$/i.test(String(make(sample))))
+      throw new InputError(`${where}: calldata must be 0x and pairs of hexadecimal digits, not ${quote(text)}`);
+  return { dataOf: (values) => String(make(values)), needs, isConstant };
+}
+
+/** The message of ethers without the values that follow it. @param {unknown} error */
+function shortMessageOf(error) {
+  const { shortMessage, message } = /** @type {Error & {shortMessage?: string}} */ (error);
+  return oneLine(shortMessage ?? message, 100);
+}
+
+/** Longest reason, in characters. */
+const MOST_REASON = 300;
+
+/**
+ * Why a call is reverted, decoded by the ABI.
+ * @param {Interface} abi
+ * @param {unknown} data of the error answer
+ * @returns {string | null} null: it cannot be decoded
+ */
+export function revertWords(abi, data) {
+  const [hex] = /0x[0-9a-f]{8,}/i.exec(typeof data === 'string' ? data : String(JSON.stringify(data))) ?? [];
+  if (hex === undefined) return null;
+  try {
+    const error = abi.parseError(hex);
+    if (error === null) return null;
+    const { name, args, fragment } = error;
+    if (name === 'Error') return oneLine(args[0], MOST_REASON);
+    const values = fragment.inputs.map((input, i) => `${input.name ? `${input.name} ` : ''}${args[i]}`);
+    return oneLine(`${name}(${values.join(', ')})`, MOST_REASON);
+  } catch {
+    return null;
+  }
+}
+
+/** The reason of an error answer in words. @param {Interface} abi @param {RpcError} error */
+export function refusalWords(abi, { rpcMessage, data }) {
+  const words = revertWords(abi, data);
+  if (words !== null) return `reverted: ${words}`;
+  const isBare = /revert/i.test(rpcMessage) && !/:/.test(rpcMessage);
+  return isBare ? `${rpcMessage} without a reason: check that the contract has this function` : rpcMessage;
+}

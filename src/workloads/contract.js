@@ -1,0 +1,310 @@
+import { ask, askAll, codeOf, nonceOf } from '../chain/answers.js';
+import { classOf } from '../chain/refusals.js';
+import { RpcError, UnavailableError } from '../errors.js';
+import { randomNumbers } from '../random.js';
+import { optionOf, readCall, refusalWords, revertWords } from './contract-abi.js';
+import { checkOf } from './receipts.js';
+import { NO_CALL } from './table.js';
+import { picker } from './templates.js';
+
+/**
+ * The workload `contract`: each operation calls a function of any contract, one that is on the chain already (--contract-address)
+ * or one that the set-up deploys (--deploy). The members of a mix that `workloads` names are such calls, too. An operation is
+ * verified by the status of its receipt; the audit reads receipts and nonces, and with --check-event an event of each
+ * operation.
+ *
+ * @import { ContractCall, Gas, TransactionWorkload as WholeWorkload } from '../contracts/load.d.ts'
+ * @import { EventFragment } from 'ethers/abi'
+ * @import { AuditSnapshot, Call, Kit, TransactionWorkload, Wallet } from '../contracts/workload.d.ts'
+ * @import { TemplateValues } from './calls.js'
+ * @import { Encoder, PlannedCall } from './contract-abi.js'
+ * @import { BuiltInOptions } from './index.js'
+ *
+ * @typedef {{to: string, gasLimits: readonly bigint[], addresses: readonly string[], firstIndex: number, abi: readonly string[] | null}} State
+ *   for a worker thread; firstIndex: of the wallets of the run
+ */
+
+/** Gas of a call that cannot be estimated before the set-up, and of a deployment. */
+const CALL_GAS = 500_000n;
+const CREATION_GAS = 3_000_000n;
+
+/** Wallets whose first operation is estimated: some may lack what it needs, such as tokens. */
+const WALLETS_ESTIMATED = 100;
+
+/** Below are precompiles, which have no code. */
+const FIRST_OF_CONTRACTS = 0x10000n;
+
+/** @param {BuiltInOptions} options @returns {Promise<TransactionWorkload & Pick<WholeWorkload, 'measure' | 'revertWords'>>} */
+export default async function create({ state, name = 'contract', ...options }) {
+  /** @type {ContractCall} */
+  const call = { ...NO_CALL, ...options.settings };
+  const planned = await readCall(call, name, state?.abi);
+  const caller = new Caller({ ...options, name }, call, planned, state);
+  const { kit } = options;
+  const { words, event, abi, before, creation } = planned;
+  const valueWei = caller.valueWei;
+  return {
+    kind: 'transaction',
+    subject: `wallets called ${words}:`,
+    valueWei,
+    get gas() {
+      return { ...caller.gas, value: { perOperation: valueWei } };
+    },
+    measure: (wallets) => caller.measure(wallets),
+    unprepared: async ({ wallets }) => (before !== null ? wallets.length : creation !== null ? 1 : 0),
+    prepare: ({ wallets }) => caller.prepare(wallets),
+    next: caller.next,
+    verify: kit.verifyByReceipt(),
+    revertWords: (data) => revertWords(abi, data),
+    reconcile: event === null ? undefined : (snapshot) => countEvents(kit, snapshot, event),
+    facts: () => ({ contract: caller.to, call: words, valueWei: String(valueWei), seed: kit.seed }),
+    handOver: () => caller.toState(),
+  };
+}
+
+/** The calls of the wallets, and their gas. */
+class Caller {
+  /** Address of the contract. */
+  to = '';
+  /** For the funding check; estimated before anything is sent, as far as the contract is there. @type {Gas} */
+  gas;
+  /** Of each line of calldata, or one. @type {readonly bigint[]} */
+  #gasLimits = [];
+  /** Of the slice. @type {readonly string[]} */
+  #addresses = [];
+  #firstIndex = 0;
+  /** Calls that do not depend on the nonce: of each line, or of each wallet. The same object is encoded once. @type {Call[]} */
+  #known = [];
+  #areConstant;
+  #areOfWallets;
+  #call;
+  #planned;
+  #options;
+
+  /**
+   * @param {Pick<BuiltInOptions, 'kit' | 'rpc' | 'contracts'> & {name: string}} options
+   * @param {ContractCall} call
+   * @param {PlannedCall} planned
+   * @param {State} [state] in a worker thread
+   */
+  constructor(options, call, planned, state) {
+    const { encoders, before } = planned;
+    this.#options = options;
+    this.#call = call;
+    this.#planned = planned;
+    this.valueWei = call.callValueWei ?? 0n;
+    this.#areConstant = encoders.every(({ isConstant }) => isConstant);
+    this.#areOfWallets = encoders.length === 1 && !needs(encoders, 'draw') && !needs(encoders, 'nonce');
+    this.gas = gasFor({ creationGas: call.deploy && CREATION_GAS, beforeGas: before && CALL_GAS });
+    if (state === undefined) return;
+    this.to = state.to;
+    this.#gasLimits = state.gasLimits;
+    this.#addresses = state.addresses;
+    this.#firstIndex = state.firstIndex;
+  }
+
+  /** For a worker thread. @returns {State} */
+  toState() {
+    const { encoders, fragments } = this.#planned;
+    return {
+      to: this.to,
+      gasLimits: this.#gasLimits,
+      addresses: needs(encoders, 'addresses') ? this.#addresses : [],
+      firstIndex: this.#firstIndex,
+      abi: fragments,
+    };
+  }
+
+  /** @param {number} position @param {number} nonce @returns {Call} */
+  next = (position, nonce) => {
+    const { encoders } = this.#planned;
+    const line = encoders.length === 1 ? 0 : (this.#options.kit.indexOf(position) + nonce) % encoders.length;
+    if (this.#areConstant) return (this.#known[line] ??= this.#callOf(line, position, nonce));
+    if (this.#areOfWallets) return (this.#known[position] ??= this.#callOf(line, position, nonce));
+    return this.#callOf(line, position, nonce);
+  };
+
+  /** Before anything is sent. @param {readonly Wallet[]} wallets */
+  async measure(wallets) {
+    this.#begin(wallets);
+    const { name, rpc } = this.#options;
+    const { creation, before, encoders, words } = this.#planned;
+    const { contractAddress } = this.#call;
+    if (creation !== null) {
+      const data = creation.dataOf(this.#valuesOf(0, 0));
+      const found = await this.#estimate(
+        wallets[0],
+        { to: null, data },
+        `the constructor of ${optionOf(name, 'deploy')}`,
+      );
+      const beforeGas = before && CALL_GAS;
+      this.gas = gasFor({ creationGas: found ?? CREATION_GAS, beforeGas, threads: wallets.length });
+    }
+    if (!isAddress(contractAddress)) return;
+    this.to = contractAddress;
+    await refuseWithoutCode(rpc, this.to, optionOf(name, 'contract-address'));
+    const nonces = (/** @type {readonly Wallet[]} */ some) =>
+      askAll(
+        rpc,
+        some.map(({ address }) => nonceOf(address, 'latest')),
+        'setup',
+      );
+    const beforeGas = before && largest(await this.#estimateAll(wallets, nonces, [before], String(this.#call.before)));
+    const found = await this.#estimateAll(wallets, nonces, encoders, words, this.valueWei).catch((error) => {
+      // What the calls before the load change may let it succeed.
+      if (before === null || !(error instanceof UnavailableError)) throw error;
+      return [CALL_GAS];
+    });
+    this.gas = gasFor({ beforeGas, callGas: largest(found) });
+  }
+
+  /** Deploys, calls what comes before the load, and estimates the operations anew. @param {readonly Wallet[]} wallets */
+  async prepare(wallets) {
+    this.#begin(wallets);
+    const { kit, name, contracts } = this.#options;
+    const { creation, before, encoders, words } = this.#planned;
+    const { contractAddress } = this.#call;
+    const [first] = wallets;
+    if (creation !== null) {
+      const data = `${creation.dataOf(this.#valuesOf(0, first.nonce))}${kit.tag}`;
+      this.to = kit.createAddress(first.address, first.nonce);
+      await kit.sendAll([{ position: 0, to: null, data }], 'deploying the contract');
+      contracts?.set(name, this.to);
+    } else this.to = isAddress(contractAddress) ? contractAddress : (contracts?.get(String(contractAddress)) ?? '');
+    const nonces = async (/** @type {readonly Wallet[]} */ some) => some.map(({ nonce }) => nonce);
+    if (before !== null) {
+      const [gasLimit] = await this.#estimateAll([first], nonces, [before], String(this.#call.before));
+      const calls = wallets.map(({ nonce }, position) => {
+        return { position, to: this.to, data: before.dataOf(this.#valuesOf(position, nonce)), gasLimit };
+      });
+      await kit.sendAll(calls, `calling ${this.#call.before}`);
+    }
+    const found = await this.#estimateAll(wallets, nonces, encoders, words, this.valueWei);
+    this.#gasLimits = encoders.length > 1 ? found : [largest(found)];
+  }
+
+  /** @param {readonly Wallet[]} wallets */
+  #begin(wallets) {
+    this.#addresses = wallets.map(({ address }) => address);
+    this.#firstIndex = wallets[0].index;
+    this.#known = [];
+  }
+
+  /** @param {number} position @param {number} nonce @returns {TemplateValues} */
+  #valuesOf(position, nonce) {
+    const { kit } = this.#options;
+    const index = kit.indexOf(position);
+    const pick = picker({ random: randomNumbers(kit.draw(position, nonce)) });
+    const own = { walletIndex: this.#firstIndex + index, nonce };
+    return /** @type {any} */ ({ user: { index }, addresses: this.#addresses, pick, ...own });
+  }
+
+  /** @param {number} line @param {number} position @param {number} nonce @returns {Call} */
+  #callOf(line, position, nonce) {
+    const data = this.#planned.encoders[line].dataOf(this.#valuesOf(position, nonce));
+    return { to: this.to, data, value: this.valueWei, gasLimit: this.#gasLimits[line] };
+  }
+
+  /**
+   * The gas of each line, or of the first operation of some wallets.
+   * @param {readonly Wallet[]} wallets
+   * @param {(some: readonly Wallet[]) => Promise<readonly number[]>} noncesOf
+   * @param {readonly Encoder[]} encoders
+   * @param {string} words what is called
+   * @param {bigint} [value]
+   * @returns {Promise<bigint[]>}
+   * @throws {UnavailableError} one of them would fail
+   */
+  async #estimateAll(wallets, noncesOf, encoders, words, value = 0n) {
+    const isFile = encoders.length > 1;
+    const positions = isFile ? encoders.map((_, line) => line % wallets.length) : spread(wallets.length);
+    const nonces = await noncesOf(positions.map((position) => wallets[position]));
+    const settled = await Promise.allSettled(
+      positions.map((position, i) => {
+        const data = encoders[isFile ? i : 0].dataOf(this.#valuesOf(position, nonces[i]));
+        return this.#estimate(wallets[position], { to: this.to, data, value }, words);
+      }),
+    );
+    const errors = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+    const [error] = errors;
+    if (error instanceof UnavailableError && settled.length > 1)
+      throw new UnavailableError(`${error.message}; so do ${errors.length} of ${settled.length} calls that were tried`);
+    if (error !== undefined) throw error;
+    return settled.map((one) => (one.status === 'fulfilled' && one.value !== null ? one.value : CALL_GAS));
+  }
+
+  /** @param {Wallet} wallet @param {Call} call @param {string} words what is called @returns {Promise<bigint | null>} null: the wallet has no funds yet */
+  async #estimate({ address, index }, call, words) {
+    try {
+      return await this.#options.kit.estimateGas({ ...call, from: address });
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error;
+      if (classOf(error) === 'funds') return null;
+      throw new UnavailableError(
+        `${words} fails for wallet ${index} (${address}): ${refusalWords(this.#planned.abi, error)}`,
+      );
+    }
+  }
+}
+
+/**
+ * Each operation that succeeded has emitted the event.
+ * @param {Kit} kit
+ * @param {AuditSnapshot} snapshot
+ * @param {EventFragment} event
+ */
+async function countEvents(kit, snapshot, event) {
+  let [succeeded, found, lacking] = [0, 0, ''];
+  const { check, why } = await kit.checkReceipts(snapshot, (_position, _nonce, receipt) => {
+    if (!receipt.succeeded) return;
+    succeeded += 1;
+    if (receipt.logs.some(({ topics }) => topics[0] === event.topicHash)) found += 1;
+    else lacking ||= ` (${receipt.transactionHash} has none)`;
+  });
+  const words = `operations with an event ${event.format('sighash')}`;
+  return [check, checkOf('events', words, succeeded, `${found}${lacking}`, why)];
+}
+
+/** @param {readonly Encoder[]} encoders @param {'draw' | 'nonce' | 'addresses'} need */
+function needs(encoders, need) {
+  return encoders.some((encoder) => encoder.needs.has(need));
+}
+
+/**
+ * The first wallet deploys for all.
+ * @param {{creationGas?: bigint | '' | null, beforeGas?: bigint | null, callGas?: bigint, threads?: number}} measured
+ * @returns {Gas}
+ */
+function gasFor({ creationGas, beforeGas, callGas = CALL_GAS, threads = 1 }) {
+  const [creation, before] = [creationGas || 0n, beforeGas || 0n];
+  const likely = before === 0n ? creation : before + creation / BigInt(threads);
+  return {
+    perWallet: creation + before,
+    perOperation: callGas,
+    likely: { perWallet: likely, perOperation: callGas },
+  };
+}
+
+/** @param {readonly bigint[]} amounts */
+function largest(amounts) {
+  return amounts.reduce((most, one) => (one > most ? one : most));
+}
+
+/** Some positions of all, the first one among them. @param {number} count */
+function spread(count) {
+  const some = Math.min(count, WALLETS_ESTIMATED);
+  return Array.from({ length: some }, (_, i) => Math.floor((i * count) / some));
+}
+
+/** Otherwise it is the name of another call of the mix, whose contract is called. @param {string | null} text @returns {text is string} */
+function isAddress(text) {
+  return text !== null && text.startsWith('0x');
+}
+
+/** @param {BuiltInOptions['rpc']} rpc @param {string} address @param {string} option */
+async function refuseWithoutCode(rpc, address, option) {
+  if (BigInt(address) < FIRST_OF_CONTRACTS || (await ask(rpc, codeOf(address), 'setup')) !== '0x') return;
+  throw new UnavailableError(
+    `${option} ${address} has no code on this chain: a call of it does nothing and succeeds; check the address and the chain`,
+  );
+}
