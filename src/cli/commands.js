@@ -66,7 +66,8 @@ export const commands = {
     for (const { use, file } of filesNamed(config))
       if ((use === 'written' || use === 'kept') && file !== '-') await checkWritable(file);
     if (contracts !== null) readContractsFile(contracts);
-    for (const { name, call } of contractCalls(config.workload)) await readCall(call, name);
+    const artifacts = new Map();
+    for (const { name, call } of contractCalls(config.workload)) await readCall(call, name, { artifacts });
     const names = calls === null ? [] : await checkCallSettings({ ...config.workload, calls });
     // A workload of the user's own gives names as it goes.
     for (const file of workloadFiles(config.workload)) await abandonable(context.stop, () => loadWorkloadFile(file));

@@ -26,6 +26,10 @@ import { OF_OPERATIONS, compile } from './templates.js';
  * @property {string} name of its file, for messages
  * @property {readonly Fragment[]} fragments
  *
+ * @typedef {Abi & {bytecode: string, libraries: readonly string[]}} Artifact libraries: that it needs to be linked with
+ *
+ * @typedef {Map<string, Promise<Artifact>>} Artifacts by file: each is read, or compiled, once
+ *
  * @typedef {object} PlannedCall a call that was read
  * @property {Interface} abi decodes errors
  * @property {readonly string[] | null} fragments of the files; null: without an ABI
@@ -70,14 +74,22 @@ export function optionOf(call, option) {
  * Reads the files of a call, and checks its values against the types.
  * @param {ContractCall} call
  * @param {string} name of the call
- * @param {readonly string[] | null} [known] fragments that were read before, for a worker thread
+ * @param {object} [shared]
+ * @param {readonly string[] | null} [shared.known] fragments that were read before, for a worker thread
+ * @param {Artifacts} [shared.artifacts] those of other calls
  * @returns {Promise<PlannedCall>}
  * @throws {UsageError | InputError}
  */
-export async function readCall(call, name, known) {
+export async function readCall(call, name, { known, artifacts = new Map() } = {}) {
   const label = (/** @type {string} */ option) => optionOf(name, option);
-  const artifact = call.deploy === null || known !== undefined ? null : await readArtifactFile(call.deploy, label);
-  const given = known === undefined && call.abi !== null ? readAbi(call.abi, label('abi')) : artifact;
+  const read = (/** @type {string} */ file, /** @type {string} */ option) => {
+    const reading = artifacts.get(file) ?? readArtifactFile(file, label(option));
+    artifacts.set(file, reading);
+    return reading;
+  };
+  const isNew = known === undefined;
+  const artifact = isNew && call.deploy !== null ? deployable(await read(call.deploy, 'deploy')) : null;
+  const given = isNew && call.abi !== null ? await read(call.abi, 'abi') : artifact;
   const abi = known ? { name: 'the ABI', fragments: known.map((text) => Fragment.from(JSON.parse(text))) } : given;
   const called = call.function === null ? null : functionNamed(call.function, label('function'), abi);
   if (called !== null && call.callValueWei && abi !== null && !called.payable)
@@ -98,53 +110,57 @@ export async function readCall(call, name, known) {
   };
 }
 
-/** @param {string} file @param {string} option @returns {Abi} */
-function readAbi(file, option) {
-  const json = readJsonFile(file, { what: 'ABI', advice: 'give the ABI, or an artifact of Foundry or Hardhat' });
-  return abiOf(Array.isArray(json) ? json : json?.abi, displayName(file), option);
+/**
+ * An ABI, an artifact of Foundry or Hardhat, or a contract that is compiled: FILE.sol, or FILE.sol:NAME.
+ * @param {string} file
+ * @param {string} option
+ * @returns {Promise<Artifact>}
+ */
+async function readArtifactFile(file, option) {
+  const [, source, contract] = /^(.*\.sol)(?::(\w+))?$/.exec(file) ?? [];
+  if (source !== undefined) {
+    const name = displayName(source);
+    const choose = `name one of its contracts, such as ${option} ${name}:NAME`;
+    const compiled = await compileSolidity(readSource(source), { contract, place: name, caller: '', choose });
+    return {
+      name,
+      fragments: fragmentsOf(/** @type {any[]} */ (compiled.abi), name),
+      bytecode: compiled.bytecode,
+      libraries: [],
+    };
+  }
+  const advice = `give ${option} an artifact of Foundry or Hardhat${option.endsWith('abi') ? ', or an ABI' : ', or FILE.sol'}`;
+  const json = readJsonFile(file, { what: option.endsWith('abi') ? 'ABI' : 'artifact', advice });
+  const abi = Array.isArray(json) ? json : json?.abi;
+  const name = displayName(file);
+  if (!Array.isArray(abi)) throw new InputError(`${name} has no ABI, which is a JSON array; ${advice}`);
+  const { object = json.bytecode, linkReferences = json.linkReferences ?? {} } = json.bytecode ?? {};
+  const libraries = Object.values(linkReferences).flatMap((ofFile) => Object.keys(Object(ofFile)));
+  const bytecode = `0x${String(object ?? '').replace(/^0x/, '')}`;
+  return { name, fragments: fragmentsOf(abi, name), bytecode, libraries };
 }
 
-/** @param {unknown} abi from JSON @param {string} name @param {string} option @returns {Abi} */
-function abiOf(abi, name, option) {
-  if (!Array.isArray(abi))
-    throw new InputError(`${name} has no ABI: give ${option} an ABI (a JSON array), or an artifact with "abi"`);
-  const fragments = abi.map((entry, i) => {
+/** @param {readonly any[]} abi @param {string} name of its file */
+function fragmentsOf(abi, name) {
+  return abi.map((entry, i) => {
     try {
       return Fragment.from(entry);
     } catch (error) {
       throw new InputError(`${name}: entry ${i + 1} of the ABI cannot be read (${shortMessageOf(error)})`);
     }
   });
-  return { name, fragments };
 }
 
-/**
- * An artifact of Foundry or Hardhat, or a contract that is compiled: FILE.sol, or FILE.sol:NAME.
- * @param {string} file
- * @param {(option: string) => string} label
- * @returns {Promise<Abi & {bytecode: string}>}
- */
-async function readArtifactFile(file, label) {
-  const [, source, contract] = /^(.*\.sol)(?::(\w+))?$/.exec(file) ?? [];
-  if (source !== undefined) {
-    const name = displayName(source);
-    const choose = `name one of its contracts, such as ${label('deploy')} ${name}:NAME`;
-    const { abi, bytecode } = await compileSolidity(readSource(source), { contract, place: name, caller: '', choose });
-    return { ...abiOf(abi, name, label('deploy')), bytecode };
-  }
-  const advice = 'give an artifact of Foundry or Hardhat, or FILE.sol';
-  const json = readJsonFile(file, { what: 'artifact', advice });
-  const abi = abiOf(json?.abi, displayName(file), label('deploy'));
-  const { object = json.bytecode, linkReferences = json.linkReferences ?? {} } = json.bytecode ?? {};
-  const libraries = Object.values(linkReferences).flatMap((ofFile) => Object.keys(Object(ofFile)));
-  const bytecode = `0x${String(object ?? '').replace(/^0x/, '')}`;
+/** @param {Artifact} artifact @returns {Artifact} @throws {InputError} it cannot be deployed */
+function deployable(artifact) {
+  const { name, bytecode, libraries } = artifact;
   if (libraries.length > 0 || bytecode.includes('__'))
     throw new InputError(
-      `${abi.name} needs to be linked with ${oneLine(libraries.join(', ') || 'a library', 100)}: deploy it with another tool, and give --contract-address and --abi`,
+      `${name} needs to be linked with ${oneLine(libraries.join(', ') || 'a library', 100)}: deploy it with another tool, and give --contract-address and --abi`,
     );
   if (!/^0x([0-9a-f]{2})+$/i.test(bytecode))
-    throw new InputError(`${abi.name} has no bytecode to deploy: an interface and an abstract contract have none`);
-  return { ...abi, bytecode };
+    throw new InputError(`${name} has no bytecode to deploy: an ABI, an interface and an abstract contract have none`);
+  return artifact;
 }
 
 /** @param {string} file */
@@ -213,7 +229,7 @@ function listed(fragments, between) {
 }
 
 /**
- * @param {FunctionFragment | (Abi & {bytecode: string})} called a function, or a contract to create
+ * @param {FunctionFragment | Artifact} called a function, or a contract to create
  * @param {readonly unknown[] | null} given values
  * @param {string} option
  * @returns {Encoder}

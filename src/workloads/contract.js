@@ -38,7 +38,7 @@ const FIRST_OF_CONTRACTS = 0x10000n;
 export default async function create({ state, name = 'contract', ...options }) {
   /** @type {ContractCall} */
   const call = { ...NO_CALL, ...options.settings };
-  const planned = await readCall(call, name, state?.abi);
+  const planned = await readCall(call, name, { known: state?.abi, artifacts: options.deployed?.artifacts });
   const caller = new Caller({ ...options, name }, call, planned, state);
   const { kit } = options;
   const { words, event, abi, before, creation } = planned;
@@ -82,7 +82,7 @@ class Caller {
   #options;
 
   /**
-   * @param {Pick<BuiltInOptions, 'kit' | 'rpc' | 'contracts'> & {name: string}} options
+   * @param {Pick<BuiltInOptions, 'kit' | 'rpc' | 'deployed'> & {name: string}} options
    * @param {ContractCall} call
    * @param {PlannedCall} planned
    * @param {State} [state] in a worker thread
@@ -161,7 +161,7 @@ class Caller {
   /** Deploys, calls what comes before the load, and estimates the operations anew. @param {readonly Wallet[]} wallets */
   async prepare(wallets) {
     this.#begin(wallets);
-    const { kit, name, contracts } = this.#options;
+    const { kit, name, deployed } = this.#options;
     const { creation, before, encoders, words } = this.#planned;
     const { contractAddress } = this.#call;
     const [first] = wallets;
@@ -169,8 +169,9 @@ class Caller {
       const data = `${creation.dataOf(this.#valuesOf(0, first.nonce))}${kit.tag}`;
       this.to = kit.createAddress(first.address, first.nonce);
       await kit.sendAll([{ position: 0, to: null, data }], 'deploying the contract');
-      contracts?.set(name, this.to);
-    } else this.to = isAddress(contractAddress) ? contractAddress : (contracts?.get(String(contractAddress)) ?? '');
+      deployed?.addresses.set(name, this.to);
+    } else
+      this.to = isAddress(contractAddress) ? contractAddress : (deployed?.addresses.get(String(contractAddress)) ?? '');
     const nonces = async (/** @type {readonly Wallet[]} */ some) => some.map(({ nonce }) => nonce);
     if (before !== null) {
       const [gasLimit] = await this.#estimateAll([first], nonces, [before], String(this.#call.before));

@@ -18,6 +18,7 @@ import { counted } from '../text.js';
  * @import { AuditReading as OwnReading, CallWorkload as OwnCalls, Create, Gas, Kit, TransactionWorkload as OwnTransactions } from '../contracts/workload.d.ts'
  * @import { SideThread } from '../core/side-thread.js'
  * @import { Settings } from './table.js'
+ * @import { Artifacts } from './contract-abi.js'
  *
  * @typedef {object} WorkloadOptions
  * @property {Rpc} rpc
@@ -28,11 +29,11 @@ import { counted } from '../text.js';
  * @property {(url: URL) => Rpc} [connect] opens another endpoint for the rest of the run
  * @property {(module: URL, task: object) => SideThread} [openThread] for the rest of the run; not in a worker thread
  * @property {Create} [create] of a workload that a program has given as an object
- * @property {Map<string, string>} [contracts] of a mix: what its members have deployed, by their names
+ * @property {{addresses: Map<string, string>, artifacts: Artifacts}} [deployed] of a mix: what its members deploy; addresses: by their names
  * @property {WorkloadState} [state] in a worker thread: the result of handOver() for its part
  * @property {readonly string[]} [addresses] in a worker thread: of its wallets
  *
- * @typedef {Pick<WorkloadOptions, 'rpc' | 'settings' | 'threads' | 'clock' | 'connect' | 'contracts' | 'openThread'> & HostTools} BuiltInOptions
+ * @typedef {Pick<WorkloadOptions, 'rpc' | 'settings' | 'threads' | 'clock' | 'connect' | 'deployed' | 'openThread'> & HostTools} BuiltInOptions
  *
  * @typedef {object} HostTools
  * @property {Kit} kit

@@ -22,14 +22,13 @@ const NO_WORDS = null;
 /** @param {BuiltInOptions} options @returns {Promise<OwnTransactions & Pick<TransactionWorkload, 'nameOf' | 'check' | 'measure' | 'revertWords'>>} */
 export default async function create({ createMember, kit, state, settings, ...options }) {
   const members = settings.mix ?? [];
-  /** @type {Map<string, string>} */
-  const contracts = new Map();
+  const deployed = { addresses: new Map(), artifacts: new Map() };
   const parts = await Promise.all(
     members.map(async ({ name, weight }, i) => {
       const own = { ...settings, set: setOfMember(name, settings.set ?? []) };
       const { workload, host, isAlone } = await createMember(name, {
         ...options,
-        contracts,
+        deployed,
         settings: own,
         state: state?.[i],
       });

@@ -110,9 +110,17 @@ export const WORKLOADS = Object.freeze({
   rpc: { isCall: true, lacks: lacksCalls },
 });
 
-/** @param {string} name @param {Settings} settings @returns {ContractCall | null} null: the workload of that name is no member of `workloads` */
+/**
+ * A member of `workloads`. One that calls the contract of another one has its ABI.
+ * @param {string} name
+ * @param {Settings} settings
+ * @returns {ContractCall | null} null: there is no member of that name
+ */
 export function contractCallOf(name, { workloads = null }) {
-  return workloads !== null && Object.hasOwn(workloads, name) ? workloads[name] : null;
+  if (workloads === null || !Object.hasOwn(workloads, name)) return null;
+  const call = workloads[name];
+  const { abi = null, deploy = null } = workloads[call.contractAddress ?? name] ?? {};
+  return { ...call, abi: call.abi ?? abi ?? deploy };
 }
 
 /**
