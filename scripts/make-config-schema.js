@@ -6,7 +6,8 @@
 import { readFileSync } from 'node:fs';
 import { format } from 'prettier';
 import { factsOf } from '../src/cli/help.js';
-import { ALL_OPTIONS, COMMANDS, COMMAND_NAMES, OPTIONS } from '../src/cli/options.js';
+import { ALL_OPTIONS, CALL_OPTIONS, COMMANDS, COMMAND_NAMES, OPTIONS } from '../src/cli/options.js';
+import { CALLS, MIX, WORKLOADS } from '../src/workloads/table.js';
 import { writeOrCheck } from './generated.js';
 
 /** @import { Command, Option } from '../src/cli/options.js' */
@@ -43,9 +44,20 @@ async function takes(parse, text) {
   }
 }
 
+/** Calls by name, whose members are options. */
+async function namedCalls() {
+  const members = await Promise.all(CALL_OPTIONS.map(async (option) => [option.name, await schemaOf(option)]));
+  const call = { type: 'object', additionalProperties: false, properties: Object.fromEntries(members) };
+  const reserved = [...Object.keys(WORKLOADS), CALLS, MIX];
+  const propertyNames = { pattern: '^[A-Za-z]\\w{0,39}$', not: { enum: reserved } };
+  return { type: ['string', 'object'], propertyNames, additionalProperties: call };
+}
+
 /** Each value may also be given as the text of the command line. @param {Option} option */
-async function valueOf({ isFlag, isList, isAxis, isOpen, choices, integer, parse }) {
+async function valueOf({ name, isJson, isFlag, isList, isAxis, isOpen, choices, integer, parse }) {
   if (isFlag) return { enum: [true, false, 'true', 'false', ...(isAxis ? ['true,false', 'false,true'] : [])] };
+  if (name === 'workloads') return namedCalls();
+  if (isJson) return { type: ['string', 'array', ...((await takes(parse, '5')) ? ['number'] : [])] };
   if (isList) return { type: ['string', 'array'], items: { type: 'string' } };
   // A sweep takes several values: lists and ranges.
   const digits = isAxis ? '^[\\d.,/ ]+$' : '^\\d+$';

@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { UsageError } from '../errors.js';
+import { MEMBERS } from '../workloads/table.js';
 import { ALL_OPTIONS, COMMANDS, COMMAND_NAMES, GENERAL_OPTIONS, optionsOf } from './options.js';
 
 /** @import { Command, Option } from './options.js' */
@@ -43,6 +45,7 @@ function candidates(given) {
   const words = given.at(-1) === '=' ? [...given, ''] : given;
   const before = words.slice(0, -1).filter((word) => word !== '=');
   const valued = valuedOption(before.at(-1));
+  if (valued?.name === 'mix') return [...MEMBERS, ...callsOfConfig(before)];
   if (valued !== undefined) return valued.choices ?? [];
   // zsh and fish do not divide --option=value.
   const [, joined] = /^(-[^=]+)=/.exec(words.at(-1) ?? '') ?? [];
@@ -55,6 +58,17 @@ function candidates(given) {
   if (command === undefined || command === 'help') return COMMAND_NAMES;
   const { takes = options } = COMMANDS[command];
   return Array.isArray(takes) ? takes : [];
+}
+
+/** Names in `workloads` of the config file. @param {readonly string[]} words @returns {readonly string[]} */
+function callsOfConfig(words) {
+  const file = words[words.indexOf('--config') + 1];
+  try {
+    const { workloads } = JSON.parse(readFileSync(words.includes('--config') ? file : 'stress.config.json', 'utf8'));
+    return Object.keys(workloads);
+  } catch {
+    return [];
+  }
 }
 
 /** The option whose value comes next. @param {string} [word] */

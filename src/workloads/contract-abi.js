@@ -357,6 +357,11 @@ function shortMessageOf(error) {
 /** Longest reason, in characters. */
 const MOST_REASON = 300;
 
+/** Some nodes wrap the data of an error in an object, or in words. @param {unknown} data @returns {string | null} */
+function hexOf(data) {
+  return /0x[0-9a-f]{8,}/i.exec(typeof data === 'string' ? data : String(JSON.stringify(data)))?.[0] ?? null;
+}
+
 /**
  * Why a call is reverted, decoded by the ABI.
  * @param {Interface} abi
@@ -364,8 +369,8 @@ const MOST_REASON = 300;
  * @returns {string | null} null: it cannot be decoded
  */
 export function revertWords(abi, data) {
-  const [hex] = /0x[0-9a-f]{8,}/i.exec(typeof data === 'string' ? data : String(JSON.stringify(data))) ?? [];
-  if (hex === undefined) return null;
+  const hex = hexOf(data);
+  if (hex === null) return null;
   try {
     const error = abi.parseError(hex);
     if (error === null) return null;
@@ -378,10 +383,14 @@ export function revertWords(abi, data) {
   }
 }
 
-/** The reason of an error answer in words. @param {Interface} abi @param {RpcError} error */
+/** The reason of an error answer. @param {Interface} abi @param {RpcError} error */
 export function refusalWords(abi, { rpcMessage, data }) {
   const words = revertWords(abi, data);
   if (words !== null) return `reverted: ${words}`;
-  const isBare = /revert/i.test(rpcMessage) && !/:/.test(rpcMessage);
-  return isBare ? `${rpcMessage} without a reason: check that the contract has this function` : rpcMessage;
+  // The node has decoded it, or it is another error.
+  if (!/revert/i.test(rpcMessage) || /:/.test(rpcMessage)) return rpcMessage;
+  const hex = hexOf(data);
+  return hex === null
+    ? `${rpcMessage} without a reason: check that the contract has this function`
+    : `${rpcMessage} with the error ${hex.slice(0, 10)}: an --abi FILE that has it names it`;
 }

@@ -229,7 +229,7 @@ class Caller {
     const errors = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
     const [error] = errors;
     if (error instanceof UnavailableError && settled.length > 1)
-      throw new UnavailableError(`${error.message}; so do ${errors.length} of ${settled.length} calls that were tried`);
+      throw new UnavailableError(`${error.message}; ${errors.length} of ${settled.length} calls that were tried fail`);
     if (error !== undefined) throw error;
     return settled.map((one) => (one.status === 'fulfilled' && one.value !== null ? one.value : CALL_GAS));
   }
