@@ -39,6 +39,15 @@ const LOADS = [
   ['--workload', 'rpc', '--method', 'eth_getBalance', '--params', `["it's", "latest"]`],
   ['--workload', 'rpc', '--calls', 'my calls.ndjson', '--calls-order', 'random', '--allow-writes'],
   ['--workload', 'rpc', '--calls', 'pages', '--data', 'logs.json', '--fixed-id', '1'],
+  ['--workload', 'contract', '--deploy', "it's.sol:A", '--function', 'f(uint256[])', '--args', '[["1", "{{nonce}}"]]'],
+  [
+    ...[
+      '--mix',
+      'counter:1,ping:2',
+      '--workloads',
+      '{"ping":{"deploy":"a.json","function":"it\'s","call-value":"3wei"}}',
+    ],
+  ],
 ];
 
 /** How many of them. */
@@ -227,8 +236,15 @@ const VALUES = {
   ...{ params: [`["${KEY}"]`, '[{"a": "it\'s"}]'], method: ['eth_call'], 'chain-id': ['0x7'], 'max-fee': ['1.5gwei'] },
   ...{ 'hd-path': ["m/44'/60'/0'/1"], inclusion: ['blocks'], workload: ['./it\'s "my" $visit.mjs', 'transfer'] },
   ...{ mix: ['counter:1,./my visit.mjs:2'], payload: ['100'], spread: ['round-robin'], transport: ['undici'] },
+  ...{ deploy: HOSTILE, abi: HOSTILE, args: ['{{wallet.next}},1', `["${KEY}", ["$HOME", "it's"]]`, '"$(id)",`id`'] },
   ...{ 'node-series': ['a,b'], 'create-receivers': ['before'], 'calls-order': ['random'], 'node-pid': ['1'] },
 };
+
+/** @param {string} name */
+const rowOf = (name) => optionNamed(name) ?? assert.fail(name);
+
+const CALLED = ['--workload=contract', `--contract-address=${valueOf(rowOf('contract-address'))}`];
+const CALL = [...CALLED, '--function=f()'];
 
 /** What else an option needs, where that does not follow from the table. @type {Record<string, readonly string[]>} */
 const NEEDS = {
@@ -236,6 +252,10 @@ const NEEDS = {
   ...{ data: ['--workload=rpc', '--calls=pages'], 'fixed-id': ['--workload=rpc', '--method=eth_call'] },
   ...{ 'allow-writes': ['--workload=rpc', '--calls=light'], 'send-params': ['--send-method=eth_x'] },
   ...{ 'create-receivers': ['--workload=transfer', '--receivers=5'], 'nonce-order': ['--in-flight=2'] },
+  ...{ 'contract-address': ['--workload=contract', '--function=f()'], function: CALLED, calldata: CALLED },
+  ...{ deploy: ['--workload=contract', '--function=f()'], args: CALL, abi: CALL, before: CALL, 'check-event': CALL },
+  ...{ 'deploy-args': ['--workload=contract', '--function=f()', '--deploy=x'], 'before-args': [...CALL, '--before=g'] },
+  ...{ 'call-value': CALL, 'max-value': [...CALL, '--call-value=1wei'], workloads: [] },
   ...{ spread: [`--rpc=${URL_},http://127.0.0.1:2`], 'send-rpc': [`--rpc=${URL_}`], set: ['--workload=./mine.mjs'] },
 };
 
@@ -246,9 +266,6 @@ function givenOf(word) {
   const [, name, text] = /** @type {RegExpExecArray} */ (/^--([\w-]+)=(.*)$/s.exec(word));
   return { name, text };
 }
-
-/** @param {string} name */
-const rowOf = (name) => optionNamed(name) ?? assert.fail(name);
 
 const ROWS = optionsOf('run').filter(({ group }) => !['outputs', 'study', 'instance'].includes(group));
 
