@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { createFees } from '../../src/chain/fees.js';
 import { Wallet, createSigner } from '../../src/chain/keys.js';
 import { toHex, toNumber } from '../../src/chain/answers.js';
@@ -44,7 +45,26 @@ const STARVED_GAS = 24_000n;
 const COUNTED = Object.freeze(['counter', 'logs', 'compute']);
 
 /** Each run deploys a contract of its own. */
-const DEPLOYED = Object.freeze(['erc20', 'erc721', 'storage', 'deploy', 'compute', 'swap', 'contention', 'logs']);
+const DEPLOYED = Object.freeze([
+  'erc20',
+  'erc721',
+  'storage',
+  'deploy',
+  'compute',
+  'swap',
+  'contention',
+  'logs',
+  'contract',
+]);
+
+/** What --workload contract calls here. */
+const CALL = Object.freeze({
+  deploy: fileURLToPath(new URL('../../contracts/artifacts/Token.json', import.meta.url)),
+  function: 'transfer(address,uint256)',
+  args: ['{{wallet.next}}', '{{number 1 3}}'],
+  before: 'mint',
+  beforeArgs: ['1000'],
+});
 
 const anvil = anvilFor('--accounts 1 --base-fee 1000000000');
 /** Of the next wallet that no test has used. */
@@ -139,7 +159,10 @@ const creating = async (name, options) => /** @type {Workload} */ (await createW
 for (const name of Object.keys(WORKLOADS).filter((name) => WORKLOADS[name].isCall !== true)) {
   /** Logs are few and short: anvil takes long for the usual ones. @param {any} options */
   const create = ({ settings, ...options }) =>
-    creating(name, { ...options, settings: { pageSize: 3, logBytes: 64, ...settings } });
+    creating(name, {
+      ...options,
+      settings: { pageSize: 3, logBytes: 64, ...(name === 'contract' && CALL), ...settings },
+    });
 
   /** @param {TestContext} t @param {number} count of wallets @param {object} [settings] */
   async function prepared(t, count, settings = {}) {
