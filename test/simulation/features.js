@@ -3,6 +3,7 @@
  * is a row here, and is then run beside every other one.
  */
 import { Wallet } from 'ethers';
+import { readArtifact } from '../../src/workloads/contract-state.js';
 
 /**
  * @typedef {object} Value
@@ -53,6 +54,12 @@ export function featuresIn(folder) {
         args: `--mix counter:50,calls:50 --calls ${file('recorded.ndjson')} --check-rpc http://127.0.0.1:9`,
       },
       'mix with calls that the node lacks': { args: '--mix counter:50,calls:50 --method trace_block' },
+      'a contract': {
+        args: `--workload contract --deploy ${file('counter.json')} --function increment --before increment --call-value 5wei`,
+      },
+      'mix with contracts': {
+        args: `--mix counter:30,own:40,same:30 --workloads ${namedCalls(file('counter.json'))}`,
+      },
     },
     inFlight: { 1: {}, 4: { args: '--in-flight 4', isNeutral: true } },
     load: {
@@ -133,8 +140,21 @@ export function featuresIn(folder) {
   };
 }
 
+/** Two calls of one contract. @param {string} artifact */
+function namedCalls(artifact) {
+  const own = { deploy: artifact, function: 'increment' };
+  return JSON.stringify({ own, same: { 'contract-address': 'own', function: 'count', 'call-value': '3wei' } });
+}
+
+/** A counter, whose functions take coins. */
+const COUNTER = {
+  abi: ['increment', 'count'].map((name) => ({ type: 'function', name, inputs: [], stateMutability: 'payable' })),
+  bytecode: readArtifact('Counter').bytecode,
+};
+
 /** Files that rows name, by name. */
 export const FILES = Object.freeze({
+  'counter.json': JSON.stringify(COUNTER),
   'own.json': JSON.stringify({
     schema: 'evm-stress/calls@1',
     calls: [
