@@ -25,7 +25,7 @@ const schema = {
   },
 };
 
-/** @param {Option} option */
+/** @param {Option} option @returns {Promise<object>} */
 async function schemaOf(option) {
   const { help, commands, fallback, isFlag } = option;
   const names = commands.map((name) => (name === 'run' ? 'stress' : `stress ${name}`));
@@ -44,7 +44,7 @@ async function takes(parse, text) {
   }
 }
 
-/** Calls by name, whose members are options. */
+/** Calls by name, whose members are options. @returns {Promise<object>} */
 async function namedCalls() {
   const members = await Promise.all(CALL_OPTIONS.map(async (option) => [option.name, await schemaOf(option)]));
   const call = { type: 'object', additionalProperties: false, properties: Object.fromEntries(members) };

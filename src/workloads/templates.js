@@ -226,14 +226,14 @@ function templateMaker(source, use) {
   const [name, ...words] = source.trim().split(/\s+/);
   const template = Object.hasOwn(TEMPLATES, name) ? TEMPLATES[name] : null;
   const { parameters = [], needs = [], takes = () => true } = template ?? {};
+  const refuse = (/** @type {string} */ fault) => {
+    throw new Error(`${braced(source)} ${fault}; templates, with N from 1 to ${LARGEST}: ${usage(use.available)}`);
+  };
+  if (!needs.every((need) => use.available.includes(need))) refuse('has no value here');
   /** @type {any[]} */
   const given = parameters.map(({ read, fallback }, i) => (i < words.length ? read(words[i]) : fallback));
   const isWhole = words.length <= parameters.length && !given.includes(undefined) && takes(...given);
-  const isHere = needs.every((need) => use.available.includes(need));
-  if (template === null || !isWhole || !isHere) {
-    const fault = template === null || !isWhole ? 'is no template' : 'has no value here';
-    throw new Error(`${braced(source)} ${fault}; templates, with N from 1 to ${LARGEST}: ${usage(use.available)}`);
-  }
+  if (template === null || !isWhole) return refuse('is no template');
   for (const need of needs) use.needs.add(need);
   for (const { lines } of given.filter((one) => Array.isArray(one?.lines)))
     use.lines = Math.max(use.lines, lines.length);

@@ -17,16 +17,17 @@ const offerOf = (maxFeePerGasWei, maxPriorityFeePerGasWei = 1n) => ({ maxFeePerG
 /** @param {string} hash @param {bigint | null} baseFeeWei @param {number} gasUsed */
 const blockOf = (hash, baseFeeWei, gasUsed) => ({ hash, baseFeeWei, gasUsed });
 
-/** @param {bigint} capWei @param {Fee} [fee] @param {Call['sidecar']} [sidecar] */
-function budgetOf(capWei, fee = offerOf(10n), sidecar = undefined) {
+/** @param {bigint} capWei @param {Fee} [fee] @param {Call['sidecar']} [sidecar] @param {bigint} [capValueWei] of which each operation transfers 5 */
+function budgetOf(capWei, fee = offerOf(10n), sidecar = undefined, capValueWei = undefined) {
   /** Of the transaction signed ahead, by its nonce. @type {Fee[]} */
   let ahead = [];
   const feeAhead = (/** @type {number} */ _position, /** @type {number} */ nonce) => ahead[nonce] ?? null;
   const fees = { current: () => fee, blobPriceWei: () => BLOB_PRICE_WEI };
   const budget = new FeeBudget({
     capWei,
+    capValueWei,
     fees,
-    callOf: () => ({ gasLimit: GAS_LIMIT, sidecar, value: 0n }),
+    callOf: () => ({ gasLimit: GAS_LIMIT, sidecar, value: 5n }),
     feeAhead,
     baseFeeWei: null,
   });
@@ -61,6 +62,18 @@ describe('FeeBudget', () => {
     equalBy([begin(), begin(), begin()], (operation) => operation !== null, [true, true, false]);
     assert.equal(used(), 2000n);
     assert.equal(budgetOf(999n).begin(), null);
+  });
+
+  it('transfers no more value than is allowed, whatever became of what was sent', () => {
+    const { budget, begin, end } = budgetOf(100_000n, undefined, undefined, 12n);
+    const [first, second] = [begin(), begin()];
+    assert.deepEqual([begin(), budget.isOutOfValue], [null, true]);
+    end(first);
+    assert.equal(begin(), null, 'it was sent');
+    budget.settle(second);
+    assert.notEqual(begin(), null, 'it was not sent');
+    const { budget: ofFees, begin: beginDear } = budgetOf(999n, undefined, undefined, 12n);
+    assert.deepEqual([beginDear(), ofFees.isOutOfValue], [null, false], 'the limit of fees');
   });
 
   it('charges base fee and tip of the block, at most the price offered; in full if the block does not say it', () => {

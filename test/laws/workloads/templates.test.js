@@ -70,6 +70,42 @@ describe('templates', () => {
     assert.deepEqual([...seen].sort(), ADDRESSES);
   });
 
+  it('a number is drawn from its range, an address from all of them, and a line from its file', (t) => {
+    const file = temporaryFile(t, 'lines', 'a\n\n b \r\nc');
+    const [numbers, addresses, lines] = [new Set(), new Set(), new Set()];
+    for (let seed = 1; seed < 200; seed += 1) {
+      numbers.add(made('{{number 9 11}}', { seed }));
+      addresses.add(made('{{address.random}}', { seed }));
+      lines.add(made(`{{line ${file}}}`, { seed }));
+    }
+    assert.deepEqual([...numbers].sort(), ['10', '11', '9']);
+    assert.deepEqual([...lines].sort(), ['a', 'b', 'c']);
+    assert.equal(addresses.size, 199);
+    for (const address of addresses) assert.match(address, /^0x[0-9a-f]{40}$/);
+    const [least, most] = ['1000000000000000000', '2000000000000000000'];
+    const wei = BigInt(made(`{{number ${least} ${most}}}`));
+    assert.ok(wei > BigInt(least) && wei < BigInt(most));
+    assert.equal(made(`{{number ${most} ${most}}}`), most);
+  });
+
+  it('own and next wallets follow from the position, and the last one is followed by the first', () => {
+    assert.deepEqual(made(['{{wallet.own}}', '{{wallet.next}}', '{{address.own}}'], { index: 2 }), [
+      ADDRESSES[2],
+      ADDRESSES[0],
+      ADDRESSES[2],
+    ]);
+  });
+
+  it('what only an operation has is no template of plain calls, and the other way round', () => {
+    for (const name of ['nonce', 'unique', 'wallet.index', 'line.own x'])
+      assert.throws(() => compile(`{{${name}}}`), /has no value here/);
+    for (const name of ['block.latest', 'tx.recent', 'page.from'])
+      assert.throws(() => compile(`{{${name}}}`, OF_OPERATIONS), /has no value here/);
+    const values = { ...drawOf(), walletIndex: 3, nonce: 4 };
+    const { make } = compile(['{{wallet.index}}', '{{nonce}}', '{{unique}}'], OF_OPERATIONS);
+    assert.deepEqual(make(values), [3, 4, String((3n << 64n) + 4n)]);
+  });
+
   it('every template gives a text or a number', (t) => {
     const file = temporaryFile(t, 'lines', 'abc');
     const everything = [...OF_CALLS, ...OF_OPERATIONS];
@@ -85,6 +121,9 @@ describe('templates', () => {
     ['{{range.from}}', /is no template; .* range\.from N \[N\], /],
     ['{{block.recent x}}', /is no template; .* block\.recent \[N\], /],
     ['{{block.recent 0}}', /is no template/],
+    ['{{number 2}}', /is no template; .* number FROM TO, /],
+    ['{{number 2 1}}', /is no template/],
+    ['{{line}}', /is no template; .* line FILE, /],
     ['a}} {{block.latest}}', /braces that do not close/],
   ])) {
     it(`${text} is refused`, () => assert.throws(() => compile([{ deep: text }]), { message: words }));

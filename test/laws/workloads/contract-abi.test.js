@@ -1,0 +1,281 @@
+/** What contract calls name: functions, values, artifacts and events, before a chain is asked. */
+import assert from 'node:assert/strict';
+import { after, describe, it } from 'node:test';
+import { Interface } from 'ethers';
+import { RpcError } from '../../../src/errors.js';
+import { readCall, refusalWords, revertWords } from '../../../src/workloads/contract-abi.js';
+import { NO_CALL } from '../../../src/workloads/table.js';
+import { caught } from '../../helpers/caught.js';
+import { temporaryFile } from '../../helpers/temporary.js';
+
+/** @import { ContractCall } from '../../../src/contracts/load.d.ts' */
+
+const ADDRESS = `0x${'ab'.repeat(20)}`;
+const WRONG_CHECKSUM = '0x5FbDB2315678afecb367f032d93F642f64180aa4';
+
+const ABI = new Interface([
+  'constructor(uint256 cap, bool open)',
+  'function transfer(address to, uint256 units) returns (bool)',
+  'function over(uint256 a)',
+  'function over(uint256 a, uint256 b)',
+  'function pay() payable',
+  'event Moved(uint256 units)',
+  'error Closed(uint256 code, string why)',
+]);
+const abi = JSON.parse(ABI.formatJson());
+const [CODE, LIBRARY] = ['0x6001600155', '0x60__$aabbccddeeff$__00'];
+
+/** @param {string} name @param {unknown} content */
+const fileOf = (name, content) => temporaryFile({ after }, name, content);
+const FOUNDRY = fileOf('Foundry.json', { abi, bytecode: { object: CODE, linkReferences: {} } });
+const HARDHAT = fileOf('Hardhat.json', { abi, bytecode: CODE, linkReferences: {} });
+const PLAIN = fileOf('abi.json', abi);
+const WORDS = fileOf('words.json', ['function mint(uint256)', 'event Minted()']);
+
+/** @param {Partial<ContractCall>} call */
+const callOf = (call) => ({ ...NO_CALL, contractAddress: ADDRESS, ...call });
+
+/** @param {Partial<ContractCall>} call @param {object} [values] */
+async function dataOf(call, values = {}) {
+  const { encoders } = await readCall(callOf(call), 'contract');
+  const own = {
+    user: { index: 1 },
+    addresses: [ADDRESS, `0x${'cd'.repeat(20)}`],
+    pick: () => 1,
+    walletIndex: 7,
+    nonce: 3,
+  };
+  return encoders.map((encoder) => encoder.dataOf(/** @type {any} */ ({ ...own, ...values })));
+}
+
+describe('readCall()', () => {
+  it('encodes values as ethers does, whatever form they are given in', async () => {
+    const signature = 'f((uint256 a, address b) pair, uint256[] list, bool flag, string text, bytes4 tag, int8 low)';
+    const plain = new Interface([`function ${signature}`]);
+    const expected = plain.encodeFunctionData('f', [[5n, ADDRESS], [1n, 2n], false, 'true', '0x01020304', -5]);
+    for (const args of [
+      [['5', ADDRESS], ['1', 2], 'false', 'true', '0x01020304', '-5'],
+      [{ b: ADDRESS, a: '0x5' }, [1, '2'], false, 'true', '0x01020304', -5],
+    ])
+      assert.deepEqual(await dataOf({ function: signature, args }), [expected]);
+  });
+
+  it('a function is found by its name in an ABI, in each form of a file', async () => {
+    for (const file of [FOUNDRY, HARDHAT, PLAIN]) {
+      const [data] = await dataOf({ abi: file, function: 'transfer', args: ['{{wallet.next}}', '{{wallet.index}}'] });
+      assert.equal(data, ABI.encodeFunctionData('transfer', [ADDRESS, 7]));
+    }
+    assert.match((await dataOf({ abi: WORDS, function: 'mint', args: ['5'] }))[0], /^0xa0712d68/);
+    assert.equal((await dataOf({ abi: FOUNDRY, function: 'over(uint256,uint256)', args: [1, 2] }))[0].length, 138);
+  });
+
+  it('templates of the operation are in calldata and in lists', async () => {
+    const unique = (7n << 64n) + 3n;
+    const [data] = await dataOf({ function: 'f(uint256[])', args: [['{{unique}}', '{{nonce}}', '{{number 5 6}}']] });
+    const [list] = new Interface(['function f(uint256[])']).decodeFunctionData('f', data);
+    assert.deepEqual([...list], [unique, 3n, 5n]);
+    const [raw] = await dataOf({ calldata: '0x70a08231{{address.own.word}}' });
+    assert.equal(raw, `0x70a08231${'0'.repeat(24)}${'cd'.repeat(20)}`);
+  });
+
+  it('a file has calldata in each line', async () => {
+    const file = fileOf('calldata.txt', `# two\n0x01020304\n\n  0x05{{wallet.next.word}}\n`);
+    assert.deepEqual(await dataOf({ calldata: file }), ['0x01020304', `0x05${ADDRESS.slice(2).padStart(64, '0')}`]);
+  });
+
+  it('a contract is created with the values of its constructor, also one that is compiled', async () => {
+    const { creation } = await readCall(callOf({ deploy: HARDHAT, deployArgs: ['5', true], function: 'pay' }), 'a');
+    assert.equal(creation?.dataOf(/** @type {any} */ ({})), CODE + ABI.encodeDeploy([5, true]).slice(2));
+    const source = 'contract A { function f() public {} }\ncontract B { uint256 x; constructor(uint256 a) { x = a; } }';
+    const file = fileOf('Two.sol', source);
+    const compiled = await readCall(callOf({ deploy: `${file}:B`, deployArgs: ['1'], calldata: '0x' }), 'a');
+    assert.match(String(compiled.creation?.dataOf(/** @type {any} */ ({}))), /^0x60.*0001$/);
+    await assert.rejects(readCall(callOf({ deploy: file, calldata: '0x' }), 'contract'), {
+      exitCode: 65,
+      message: /Two\.sol: name one of its contracts, such as --deploy \S+Two\.sol:NAME; the source has A, B$/,
+    });
+  });
+
+  it('a worker thread finds the same without the files', async () => {
+    const { fragments } = await readCall(callOf({ abi: FOUNDRY, function: 'transfer', args: [ADDRESS, 1] }), 'a');
+    const call = callOf({ abi: '/none.json', deploy: '/none.json', function: 'transfer', args: [ADDRESS, 1] });
+    const { words, encoders } = await readCall(call, 'a', { known: structuredClone(fragments) });
+    assert.equal(words, 'transfer(address,uint256)');
+    assert.match(encoders[0].dataOf(/** @type {any} */ ({})), /^0xa9059cbb/);
+  });
+
+  const lines = fileOf('lines.txt', '1\n2\nthree\n');
+  /** @type {Array<[words: string, call: Partial<ContractCall>, exitCode: number, message: RegExp]>} */
+  const refused = [
+    ['a name without an ABI', { function: 'transfer' }, 64, /^--function "transfer" has no types: give them, such as/],
+    ['no signature', { function: 'transfer(adress)' }, 64, /^--function must be a name with types, such as/],
+    [
+      'an overloaded name',
+      { abi: PLAIN, function: 'over' },
+      64,
+      /"over" is overloaded in .*: give over\(uint256\) or over\(uint256,uint256\)$/,
+    ],
+    [
+      'a function that is not there',
+      { abi: PLAIN, function: 'mint(uint256)' },
+      65,
+      /abi\.json has no function "mint\(uint256\)": it has transfer\(address,uint256\), .* for a proxy,/,
+    ],
+    [
+      'an event that is not there',
+      { abi: PLAIN, calldata: '0x', checkEvent: 'Gone' },
+      65,
+      /no event "Gone": it has Moved\(uint256\);/,
+    ],
+    [
+      'too few values',
+      { function: 'transfer(address,uint256)', args: [ADDRESS] },
+      64,
+      /^--args has 1 value, and transfer\(address,uint256\) takes 2$/,
+    ],
+    [
+      'a list that is not in a list',
+      { function: 'f(uint256[])', args: [1, 2] },
+      64,
+      /^--args has 2 values, and f\(uint256\[\]\) takes 1, which is a list in the list: \[\[1,2\]\]$/,
+    ],
+    [
+      'a wrong checksum',
+      { function: 'f(address)', args: [WRONG_CHECKSUM] },
+      64,
+      new RegExp(`value 1 of f\\(address\\) must be of type address, not "${WRONG_CHECKSUM}"$`),
+    ],
+    [
+      'a text for a number',
+      { function: 'f(uint8)', args: ['256'] },
+      64,
+      /value 1 of f\(uint8\) must be of type uint8, not "256"$/,
+    ],
+    ['a fraction', { function: 'f(uint256)', args: ['1.5'] }, 64, /must be of type uint256, not "1\.5"$/],
+    ['neither true nor false', { function: 'f(bool)', args: ['yes'] }, 64, /must be of type bool, not "yes"$/],
+    [
+      'a tuple with a member too few',
+      { function: 'f((uint8,bool))', args: [[1]] },
+      64,
+      /must be of type \(uint8,bool\), not "\[1\]"$/,
+    ],
+    ['an empty value', { function: 'f(uint256)', args: [''] }, 64, /must be of type uint256, not ""$/],
+    [
+      'an unknown template',
+      { function: 'f(address)', args: ['{{wallet.nxt}}'] },
+      64,
+      /^--args: \{\{wallet\.nxt\}\} is no template; .* wallet\.next, /,
+    ],
+    [
+      'a template of plain calls',
+      { function: 'f(uint256)', args: ['{{block.latest}}'] },
+      64,
+      /^--args: \{\{block\.latest\}\} has no value here; /,
+    ],
+    [
+      'a template of a range that has no number',
+      { function: 'f(uint256)', args: ['{{number 5 4}}'] },
+      64,
+      /is no template/,
+    ],
+    [
+      'a template of a file that is not there',
+      { function: 'f(uint256)', args: ['{{line none.txt}}'] },
+      64,
+      /^--args: \{\{line\}\} cannot read none\.txt: no such file$/,
+    ],
+    [
+      'a line of another type',
+      { function: 'f(uint256)', args: [`{{line ${lines}}}`] },
+      64,
+      /must be of type uint256, not "three"$/,
+    ],
+    [
+      'a template that outgrows its type',
+      { function: 'f(uint64)', args: ['{{unique}}'] },
+      64,
+      /must be of type uint64, not "/,
+    ],
+    [
+      'calldata that is none',
+      { calldata: '0xabc' },
+      65,
+      /^--calldata: calldata must be 0x and pairs of hexadecimal digits, not "0xabc"$/,
+    ],
+    ['a file without calldata', { calldata: fileOf('empty.txt', '# none\n') }, 65, /empty\.txt has no calldata/],
+    ['a line that is no calldata', { calldata: lines }, 65, /lines\.txt, line 1: calldata must be 0x/],
+    [
+      'a value for what takes none',
+      { abi: PLAIN, function: 'over(uint256)', args: [1], callValueWei: 1n },
+      64,
+      /^--call-value: over\(uint256\) is not payable, as .*abi\.json says$/,
+    ],
+    [
+      'an artifact that needs linking',
+      {
+        deploy: fileOf('L.json', { abi, bytecode: { object: LIBRARY, linkReferences: { 'a.sol': { Maths: [] } } } }),
+        calldata: '0x',
+      },
+      65,
+      /L\.json needs to be linked with Maths: deploy it with another tool/,
+    ],
+    ['an ABI to deploy', { deploy: PLAIN, calldata: '0x' }, 65, /abi\.json has no bytecode to deploy/],
+    [
+      'a constructor without its values',
+      { deploy: FOUNDRY, calldata: '0x' },
+      64,
+      /^--deploy-args has 0 values, and constructor\(uint256,bool\) takes 2$/,
+    ],
+    [
+      'a file without an ABI',
+      { abi: fileOf('no.json', { name: 'x' }), calldata: '0x' },
+      65,
+      /no\.json has no ABI, which is a JSON array; give --abi/,
+    ],
+    [
+      'an ABI that is none',
+      { abi: fileOf('bad.json', ['function f(']), calldata: '0x' },
+      65,
+      /bad\.json: entry 1 of the ABI cannot be read/,
+    ],
+  ];
+  for (const [words, call, exitCode, message] of refused)
+    it(`${words} is refused`, async () => {
+      const error = await caught(() => readCall(callOf(call), 'contract'));
+      assert.match(error.message, message);
+      assert.ok(!error.message.includes('\n'));
+      assert.equal(error.exitCode, exitCode);
+    });
+
+  it('a member of a mix is named in messages', async () => {
+    const { message } = await caught(() => readCall(callOf({ function: 'f(uint8)' }), 'mint'));
+    assert.equal(message, 'mint: args has 0 values, and f(uint8) takes 1');
+  });
+});
+
+describe('reasons of reverts', () => {
+  const closed = ABI.encodeErrorResult('Closed', [5, 'too late']);
+  const text = new Interface(['error Error(string)']).encodeErrorResult('Error', ['cap is reached']);
+
+  it('are decoded by the ABI, wherever the node puts the data', () => {
+    for (const data of [closed, `Reverted ${closed}`, { data: closed, message: 'x' }])
+      assert.equal(revertWords(ABI, data), 'Closed(code 5, why too late)');
+    assert.equal(revertWords(ABI, text), 'cap is reached');
+    for (const data of [undefined, null, '0x', '0x12345678', { data: '0x' }])
+      assert.equal(revertWords(ABI, data), null);
+  });
+
+  for (const [rpcMessage, data, words] of /** @type {Array<[string, unknown, RegExp]>} */ ([
+    ['execution reverted', closed, /^reverted: Closed\(code 5, why too late\)$/],
+    ['execution reverted', '0x', /^execution reverted without a reason: check that the contract has this function$/],
+    [
+      'execution reverted',
+      '0x12345678',
+      /^execution reverted with the error 0x12345678: an --abi FILE that has it names it$/,
+    ],
+    ['execution reverted: no', undefined, /^execution reverted: no$/],
+    ['out of gas', undefined, /^out of gas$/],
+  ]))
+    it(`${rpcMessage} with ${String(data).slice(0, 12)}`, () =>
+      assert.match(refusalWords(ABI, new RpcError('eth_call', 3, rpcMessage, data)), words));
+});
