@@ -26,6 +26,8 @@ const MNEMONIC = `STRESS_MNEMONIC='${LAST_WORDS} junk'`;
 const FUNDER = `STRESS_FUNDER_KEY=${KEYS[0]}`;
 /** Two endpoints, which are not asked. */
 const LIVE = 'compare --rpc-a http://127.0.0.1:1 --rpc-b http://127.0.0.1:2 -t 1 -d 30s';
+const TOKEN = '0x5FbDB2315678afecb367f032d93F642f64180aa3';
+const CALL = `-t 1 --workload contract --contract-address ${TOKEN}`;
 const BISECT = 'bisect --good a --bad b --start x --rpc http://127.0.0.1:1 -t 2 -d 1s';
 
 /** Files in DIR, of which a row has those that it names. @type {Record<string, string>} */
@@ -42,6 +44,13 @@ const FILES = {
   'package.json': '{"type":"commonjs"}',
   'module.js': "export const contract = 'evm-stress/workload@1';",
   'unknown-name': '{"thread": 5}',
+  'token.json': JSON.stringify([
+    ...['transfer(address,uint256)', 'over(uint256)', 'over(uint256,uint256)'].map((words) => `function ${words}`),
+  ]),
+  'linked.json': '{"abi":[],"bytecode":{"object":"0x60__$aa$__","linkReferences":{"m.sol":{"Maths":[]}}}}',
+  'interface.json': '{"abi":["function f()"],"bytecode":"0x"}',
+  calldata: '0xa9059cbb\n0x1\n',
+  'calls.config': '{"workloads": {"erc20": {"deploy": "a.json", "function": "f()"}}, "mix": "counter:1", "threads": 1}',
 };
 
 /** What endpoints answer to every request. An id of 1 stands for that of the request. @type {Record<string, Answer>} */
@@ -135,7 +144,7 @@ options
   -t 1 --thread 5 -> 64 unknown option --thread: did you mean --threads?; see stress --help-all
   -t 1 --rcp http://127.0.0.1:1 -> 64 unknown option --rcp: did you mean --rpc?; see stress --help-all
   -t 1 --__proto__ x -> 64 unknown option --*proto*; see stress --help-all
-  -t 1 --workload magic -> 64 --workload must be one of counter, transfer, erc20, erc721, storage, deploy, compute, swap, contention, logs, rpc, ./FILE.mjs, not "magic"
+  -t 1 --workload magic -> 64 --workload must be one of counter, transfer, erc20, erc721, storage, deploy, compute, swap, contention, logs, contract, rpc, ./FILE.mjs, not "magic"
   -t 1 --set a=1 -> 64 --set a=... is no setting of --workload counter, which has none
   -t 1 --workload deploy --set bytes=0 -> 64 --set bytes=0 is no setting of --workload deploy: it has bytes from 1 to 24576 (*; default 1000)
   -t 1 --workload storage --set slot=1 -> 64 --set slot=1 * it has slots from 1 to 500 *, cold *, clear *
@@ -197,6 +206,37 @@ calls
   -t 1 --workload rpc --calls DIR/traffic --data x.json -> 64 --data is for the templates of a calls file*
   -t 1 --workload rpc --calls light --calls-order random -> 64 --calls-order is for recorded requests*
   -t 1 --workload rpc --calls DIR/writes -> 77 *writes, line 1: evm_mine may change *--allow-writes
+
+contracts
+  -t 1 --workload contract -> 64 --workload contract needs a contract: --contract-address ADDRESS of one on the chain, or --deploy FILE
+  ${CALL} -> 64 --workload contract needs what to call: --function SIGNATURE, such as 'transfer(address,uint256)', or --calldata DATA
+  -t 1 --contract-address ${TOKEN} -> 64 --contract-address is an option of --workload contract
+  -t 1 --workload contract --contract-address 0x12 --function f() -> 64 --contract-address must be an address (*), not "0x12"
+  ${CALL} --deploy a.json --function f() -> 64 --contract-address and --deploy exclude each other: leave one of them out
+  ${CALL} --function f() --calldata 0x -> 64 --function and --calldata exclude each other: leave one of them out
+  ${CALL} --calldata 0x --args 1 -> 64 --args needs --function SIGNATURE
+  ${CALL} --function transfer --args 1 -> 64 --function "transfer" has no types: give them, such as 'transfer(address,uint256)', or --abi FILE
+  ${CALL} --function f(adress) -> 64 --function must be a name with types, such as 'transfer(address,uint256)', not "f(adress)"
+  ${CALL} --abi DIR/token.json --function over --args 1 -> 64 --function "over" is overloaded in *token.json: give over(uint256) or over(uint256,uint256)
+  ${CALL} --abi DIR/token.json --function mint -> 65 *token.json has no function "mint": it has transfer(address,uint256), *; for a proxy, give the ABI of the contract behind it
+  ${CALL} --abi DIR/none.json --function f -> 65 cannot read the ABI *none.json: no such file; give --abi an artifact of Foundry or Hardhat, or an ABI
+  ${CALL} --abi DIR/braces --function f -> 65 *braces has no ABI, which is a JSON array; give --abi *
+  ${CALL} --abi DIR/token.json --function transfer --args 1 -> 64 --args has 1 value, and transfer(address,uint256) takes 2
+  ${CALL} --function f(address) --args ${TOKEN}0 -> 64 --args: value 1 of f(address) must be of type address, not *
+  ${CALL} --function f(uint8) --args 256 -> 64 --args: value 1 of f(uint8) must be of type uint8, not "256"
+  ${CALL} --function f(uint256[]) --args [1,2] -> 64 --args has 2 values, and f(uint256[]) takes 1, which is a list in the list: [[1,2]]
+  ${CALL} --function f(uint256) --args [1000000000000000000000] -> 64 --args has the number 1e+21, which JSON does not keep exactly: put it in quotation marks
+  ${CALL} --function f(uint256) --args '{{wallet.nxt}}' -> 64 --args: {{wallet.nxt}} is no template; templates, *
+  ${CALL} --function f(uint256) --args '{{block.latest}}' -> 64 --args: {{block.latest}} has no value here; templates, *
+  ${CALL} --function f(uint256) --args '{{line none}}' -> 64 --args: {{line}} cannot read none: no such file
+  ${CALL} --abi DIR/token.json --function over(uint256) --args 1 --call-value 1 -> 64 --call-value: over(uint256) is not payable, as *token.json says
+  ${CALL} --function f() --max-value 1 -> 64 --max-value limits what --call-value transfers, and no call of this load has one
+  ${CALL} --calldata DIR/calldata -> 65 *calldata, line 2: calldata must be 0x and pairs of hexadecimal digits, not "0x1"
+  -t 1 --workload contract --deploy DIR/linked.json --function f() -> 65 *linked.json needs to be linked with Maths: deploy it with another tool, and give --contract-address and --abi
+  -t 1 --workload contract --deploy DIR/interface.json --function f -> 65 *interface.json has no bytecode to deploy: *
+  -t 1 --workload contract --deploy DIR/none.sol --function f -> 65 cannot read *none.sol: no such file
+  --config DIR/calls.config -> 64 workloads names a call erc20, which is the name of a built-in workload: give it another one
+  -t 1 --mix mint:1 --workloads '{"mint":{"functon":"f()"}}' -> 64 --workloads has mint with an unknown member "functon": did you mean function?
 
 mixes
   -t 2 --workload erc20:50,counter:50 -> 64 --workload must be a workload without a weight, not "erc20:50,counter:50": --mix takes several with weights
