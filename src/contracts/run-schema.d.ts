@@ -158,6 +158,7 @@ export type RunEnd =
   | 'no_wallets'
   | 'workload_failed'
   | 'max_spend'
+  | 'max_value'
   | 'endpoint_lost'
   | 'chain_replaced'
   | 'worker_died'

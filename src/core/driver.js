@@ -34,7 +34,7 @@ import { Queue } from './queue.js';
  * @property {((sample: Sample) => void) | null} onSample null: nobody listens
  * @property {(reason: StopReason, error?: Error) => void} onStop
  *
- * @typedef {'iterations' | 'foreign_sender' | 'no_wallets' | 'workload_failed' | 'max_spend' | 'chain_replaced' | 'internal'}
+ * @typedef {'iterations' | 'foreign_sender' | 'no_wallets' | 'workload_failed' | 'max_spend' | 'max_value' | 'chain_replaced' | 'internal'}
  *   StopReason
  */
 
@@ -289,8 +289,9 @@ export class Driver {
    */
   #cannotPay(account) {
     this.#idle.push(account);
-    const words = this.options.budget?.isOutOfValue ? VALUE_CAP_REACHED : CAP_REACHED;
-    if (this.live.size === 0) this.options.onStop('max_spend', new RefusedError(words));
+    if (this.live.size > 0) return null;
+    if (this.options.budget?.isOutOfValue) this.options.onStop('max_value', new RefusedError(VALUE_CAP_REACHED));
+    else this.options.onStop('max_spend', new RefusedError(CAP_REACHED));
     return null;
   }
 

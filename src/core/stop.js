@@ -50,6 +50,7 @@ const STOP_EXIT = Object.freeze({
   no_wallets: EXIT.unavailable,
   workload_failed: EXIT.badInput,
   max_spend: EXIT.refused,
+  max_value: EXIT.refused,
   chain_replaced: EXIT.unavailable,
   internal: EXIT.internal,
 });

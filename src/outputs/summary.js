@@ -78,6 +78,7 @@ const END_WORDS = {
   hangup: 'terminal closed',
   foreign_sender: 'ended because a transaction of the wallets is not of this run',
   max_spend: 'ended because its spend cap was reached',
+  max_value: 'ended because its limit of value was reached',
   no_wallets: 'ended because no wallet was left to work with',
   workload_failed: 'ended because its workload failed',
   endpoint_lost: 'ended because the endpoint was lost',

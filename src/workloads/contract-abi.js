@@ -388,7 +388,7 @@ export function refusalWords(abi, { rpcMessage, data }) {
   const words = revertWords(abi, data);
   if (words !== null) return `reverted: ${words}`;
   // The node has decoded it, or it is another error.
-  if (!/revert/i.test(rpcMessage) || /:/.test(rpcMessage)) return rpcMessage;
+  if (!/revert/i.test(rpcMessage) || /:(?! custom error)/.test(rpcMessage)) return rpcMessage;
   const hex = hexOf(data);
   return hex === null
     ? `${rpcMessage} without a reason: check that the contract has this function`

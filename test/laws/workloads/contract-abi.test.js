@@ -273,6 +273,7 @@ describe('reasons of reverts', () => {
       '0x12345678',
       /^execution reverted with the error 0x12345678: an --abi FILE that has it names it$/,
     ],
+    ['execution reverted: custom error 0x12345678', '0x12345678', /that has it names it$/],
     ['execution reverted: no', undefined, /^execution reverted: no$/],
     ['out of gas', undefined, /^out of gas$/],
   ]))
