@@ -5,6 +5,7 @@ import { describe, it } from 'node:test';
 import { completionText } from '../../src/cli/completion.js';
 import { optionsOf } from '../../src/cli/options.js';
 import { STRESS } from '../helpers/cli.js';
+import { temporaryFile } from '../helpers/temporary.js';
 
 /** @param {string[]} words up to the one that is completed */
 function completed(...words) {
@@ -57,6 +58,16 @@ describe('completionText()', () => {
     for (const { name } of optionsOf('sweep')) assert.ok(completed('-q', 'sweep', '--').includes(`--${name}`), name);
     assert.ok(!completed('--').includes('--port'), 'an option of another command');
     assert.deepEqual(completed('sweep', ''), completed('sweep', '--'), 'options, where no file can follow');
+  });
+
+  it('completes the members of a mix: built-in ones, and those of the config file', (t) => {
+    const file = temporaryFile(t, 'load.json', { workloads: { mint: {}, burn: {} } });
+    assert.deepEqual(completed('--config', file, '--mix', '').slice(-2), ['mint', 'burn']);
+    for (const words of [
+      ['--mix', ''],
+      ['--config', `${file}x`, '--mix', ''],
+    ])
+      assert.deepEqual([completed(...words)[0], completed(...words).at(-1)], ['counter', 'calls']);
   });
 
   it('leaves names of files to the shell', () => {

@@ -35,6 +35,20 @@ describe('docs/config.schema.json', () => {
       assert.ok(check(right), JSON.stringify(check.errors));
   });
 
+  it('knows the calls of contracts, their members, and which names are reserved', () => {
+    const call = { deploy: 'a.json', function: 'f', args: ['1', [2, true]], 'call-value': 1 };
+    for (const right of [{ workloads: { mint: call } }, { workloads: '{}' }, { args: [['1']] }, { args: 5 }])
+      assert.ok(check(right), JSON.stringify(check.errors));
+    for (const wrong of [
+      { counter: call },
+      { 'a b': call },
+      { mint: { functon: 'f' } },
+      { mint: { 'max-value': 1 } },
+      { mint: 5 },
+    ])
+      assert.ok(!check({ workloads: wrong }), JSON.stringify(wrong));
+  });
+
   it('takes the files of an option that takes several', async (t) => {
     const config = { with: ['b,1.json', 'c.json'] };
     assert.ok(check(config));

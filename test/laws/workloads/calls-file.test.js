@@ -27,7 +27,7 @@ describe('a calls file', () => {
       ['eth_blockNumber', 'eth_blockNumber', 1, null],
       ['b', 'eth_call', 0.5, 'same'],
     ]);
-    assert.deepEqual([source.isPreset, [...needs], isPaged], [false, ['addresses'], false]);
+    assert.deepEqual([source.isPreset, [...needs], isPaged], [false, ['addresses', 'draw'], false]);
   });
 
   for (const name of CALL_PRESETS) {
