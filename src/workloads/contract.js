@@ -142,7 +142,9 @@ class Caller {
     }
     if (!isAddress(contractAddress)) return;
     this.to = contractAddress;
-    await refuseWithoutCode(rpc, this.to, optionOf(name, 'contract-address'));
+    // A payment needs no code.
+    const isPayment = encoders.every((one) => one.isConstant && one.dataOf(this.#valuesOf(0, 0)) === '0x');
+    if (!isPayment) await refuseWithoutCode(rpc, this.to, optionOf(name, 'contract-address'));
     const nonces = (/** @type {readonly Wallet[]} */ some) =>
       askAll(
         rpc,

@@ -7,6 +7,7 @@ import {
   PUBLIC_MAINNETS,
   checkChain,
   devMnemonicAllowed,
+  isLocalChain,
   isLoopback,
 } from '../../../src/chain/networks.js';
 import { RefusedError } from '../../../src/errors.js';
@@ -47,6 +48,16 @@ describe('devMnemonicAllowed()', () => {
     it(`chain ${chainId} at ${url}: ${expected}`, () =>
       assert.equal(devMnemonicAllowed(new URL(url), chainId), expected));
   }
+});
+
+it('a chain is local on this machine, or by the id of a development chain; a mainnet never is', () => {
+  const isLocal = (/** @type {number} */ chainId, /** @type {string[]} */ ...urls) =>
+    isLocalChain(
+      urls.map((url) => new URL(url)),
+      chainId,
+    );
+  assert.deepEqual([isLocal(5, LOCAL), isLocal(31337, REMOTE)], [true, true]);
+  assert.deepEqual([isLocal(5, LOCAL, REMOTE), isLocal(1, LOCAL)], [false, false]);
 });
 
 describe('checkChain()', () => {

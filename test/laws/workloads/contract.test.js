@@ -118,7 +118,7 @@ describe('before the load', () => {
     assert.deepEqual([workload.valueWei, workload.gas.value], [7n, { perWallet: 0n, perOperation: 7n }]);
   });
 
-  it('an address without code is refused, a precompile is not', async () => {
+  it('an address without code is refused, a precompile and a plain payment are not', async () => {
     const { measure } = await workloadOf(TRANSFER, { code: '0x' });
     const { exitCode, message } = await caught(measure);
     assert.equal(exitCode, 69);
@@ -127,7 +127,8 @@ describe('before the load', () => {
       `--contract-address ${TO} has no code on this chain: a call of it does nothing and succeeds; check the address and the chain`,
     );
     const precompile = { contractAddress: `0x${'0'.repeat(39)}4`, calldata: '0x01' };
-    await (await workloadOf(precompile, { code: '0x' })).measure();
+    for (const call of [precompile, { calldata: '0x', callValueWei: 1n }])
+      await (await workloadOf(call, { code: '0x' })).measure();
   });
 
   it('a call that one of the wallets cannot make is refused with the reason', async () => {
