@@ -112,9 +112,20 @@ export function scriptJson(value) {
  */
 const SCRIPT = [
   '../quantity.js',
-  ...['colors', 'axes', 'buckets', 'heat', 'shapes', 'time-marks', 'plot', 'numbers', 'board', 'flame', 'live', 'main'].map(
-    (name) => `./client/${name}.js`,
-  ),
+  ...[
+    'colors',
+    'axes',
+    'buckets',
+    'heat',
+    'shapes',
+    'time-marks',
+    'plot',
+    'numbers',
+    'board',
+    'flame',
+    'live',
+    'main',
+  ].map((name) => `./client/${name}.js`),
 ].map((file) => new URL(file, import.meta.url));
 const STYLE = new URL('./client/page.css', import.meta.url);
 
@@ -189,7 +200,18 @@ function tileBox({ label, value, words = '', kind = '' }) {
 }
 
 /** @param {Page} page @returns {string} the whole document */
-export function renderPage({ title, verdict, limit, badges = [], tiles = [], main, charts = [], flames = [], time = null, live }) {
+export function renderPage({
+  title,
+  verdict,
+  limit,
+  badges = [],
+  tiles = [],
+  main,
+  charts = [],
+  flames = [],
+  time = null,
+  live,
+}) {
   const { script, style, policy } = pageAssets();
   /** @type {PageData} */
   const data = { time, charts: charts.filter(({ why }) => why === undefined), flames };

@@ -250,7 +250,11 @@ const CALL = [...CALLED, '--function=f()'];
 const NEEDS = {
   ...{ method: ['--workload=rpc'], calls: ['--workload=rpc'], params: ['--workload=rpc', '--method=eth_call'] },
   ...{ data: ['--workload=rpc', '--calls=pages'], 'fixed-id': ['--workload=rpc', '--method=eth_call'] },
-  ...{ 'allow-writes': ['--workload=rpc', '--calls=light'], 'send-params': ['--send-method=eth_x'] },
+  ...{
+    'node-profile': ['--node-pid=1'],
+    'allow-writes': ['--workload=rpc', '--calls=light'],
+    'send-params': ['--send-method=eth_x'],
+  },
   ...{ 'create-receivers': ['--workload=transfer', '--receivers=5'], 'nonce-order': ['--in-flight=2'] },
   ...{ 'contract-address': ['--workload=contract', '--function=f()'], function: CALLED, calldata: CALLED },
   ...{ deploy: ['--workload=contract', '--function=f()'], args: CALL, abi: CALL, before: CALL, 'check-event': CALL },
