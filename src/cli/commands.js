@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { ask, codeOf, nullIfRefused } from '../chain/answers.js';
 import { fundOnDevChain, isFree, startDevChain } from '../chain/devchain.js';
 import { payMissing, reclaim, settleWallets, shortfalls } from '../chain/funding.js';
 import { DEFAULT_HD_PATH } from '../chain/keys.js';
@@ -20,7 +21,7 @@ import { estimatePayments, gasOnChain } from '../core/costs.js';
 import { run } from '../core/run.js';
 import { splitLoad } from '../core/mixed-engine.js';
 import { paymentsOf, walletNeedWei } from '../core/setup.js';
-import { EXIT, InternalError, UnavailableError, UsageError, displayName, worstExit } from '../errors.js';
+import { EXIT, InternalError, RefusedError, UnavailableError, UsageError, displayName, worstExit } from '../errors.js';
 import { checkWritable, claimFile, isWorkloadFile, writeFileAtomically } from '../files.js';
 import { say, status, streamForPeople } from '../outputs/streams.js';
 import { transportsOf } from '../transport/choose.js';
@@ -36,7 +37,7 @@ import { workloadFiles } from './config.js';
 import { OPTIONS } from './options.js';
 
 /**
- * @import { ChainInfo, Sender, Wallet } from '../contracts/chain.d.ts'
+ * @import { ChainInfo, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
  * @import { Clock } from '../contracts/common.d.ts'
  * @import { Config, RunContext as RunSurroundings } from '../contracts/config.d.ts'
  * @import { BeforeLoad, InstanceConfig } from '../contracts/load.d.ts'
@@ -172,6 +173,7 @@ export const commands = {
   reclaim: (config, context) =>
     connected(config, context, async ({ wallets, funder, sender }) => {
       const to = config.wallets.to ?? present(funder).address;
+      await refuseContract(sender.rpc, to);
       const back = await accounted(config.outputs, wallets.length, 'emptied', (onDone) =>
         reclaim(sender, wallets, to, (done) => {
           onDone(done);
@@ -272,6 +274,23 @@ async function accounted(outputs, all, done, action) {
       );
     throw error;
   }
+}
+
+/** An account with such code is a key that delegates to a contract (EIP-7702). */
+const DELEGATION = '0xef0100';
+
+/**
+ * A token, or a contract of a load, gives no coins back.
+ * @param {Rpc} rpc
+ * @param {string} address
+ * @throws {RefusedError}
+ */
+async function refuseContract(rpc, address) {
+  const code = (await nullIfRefused(ask(rpc, codeOf(address), 'setup'))) ?? '0x';
+  if (code === '0x' || code.startsWith(DELEGATION)) return;
+  throw new RefusedError(
+    `stress reclaim sends no coins to ${address}: it is a contract, which may not give them back; give the address of a key in --to`,
+  );
 }
 
 /**

@@ -149,6 +149,19 @@ describe('a funder', () => {
     assert.ok((await balanceOf(chain, to)) > parseEther('0.19'));
   });
 
+  test('sends no coins to a contract, but to a key that delegates to one', async () => {
+    const to = Wallet.createRandom().address;
+    await setBalance(chain, walletAt(31).address, parseEther('0.2'));
+    const args = ['reclaim', '-t', '1', '-o', '31', '--rpc', chain.url, '--to', to];
+    await chain.rpc('anvil_setCode', [to, '0x6001']);
+    const { stderr } = await exited(77, args);
+    assert.match(stderr, new RegExp(`sends no coins to ${to}: it is a contract`));
+    assert.deepEqual(await balancesOf(chain, [31]), [parseEther('0.2')]);
+    await chain.rpc('anvil_setCode', [to, `0xef0100${'11'.repeat(20)}`]);
+    await exited(0, args);
+    assert.ok((await balanceOf(chain, to)) > parseEther('0.19'));
+  });
+
   test('pays 1,000 wallets with five transactions', async () => {
     const before = await nonceOf(chain, FUNDER.address);
     const args = ['fund', '-t', '1000', '-o', '1000', '--rpc', chain.url, '--fund-amount', '0.01'];
