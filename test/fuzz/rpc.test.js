@@ -153,7 +153,13 @@ describe('fuzz: answers of an endpoint', () => {
         log: { info: () => {}, warn: () => {} },
       };
       const workload = await createWorkload('counter', { rpc, settings: { contracts: contractsFile } });
-      const endpoints = { rpc, rpcs: [rpc], sending: null, urlCheck: { begin: async () => {}, again: async () => null } };
+      const endpoints = {
+        rpc,
+        rpcs: [rpc],
+        sending: null,
+        identity: null,
+        urlCheck: { begin: async () => {}, again: async () => null },
+      };
       const run = /** @type {any} */ ({
         ...{ config, context, isEmbedded: false, notice: () => {} },
         keys: { source: null, funder: null },
