@@ -172,8 +172,9 @@ describe('all outputs of a run', { concurrency: 2 }, () => {
       const { words: more = '', samples = 'samples.csv', blocks = 'blocks.jsonl', isWebSocket = false } = given;
       const port = await freePort();
       const texts = '--junit DIR/junit.xml --html DIR/run.html --markdown DIR/run.md --intervals DIR/rows.ndjson';
-      // A row is shown when its rate is known, at a tick every 500 ms: the second of the load has two after the first interval.
-      const words = `-d 1s --interval 200ms ${more} --prometheus ${port} ${everything(samples, blocks)} ${texts}`;
+      // A row is shown when its rate is known, at a tick every 500 ms, and then has to be read: a load of a second was too short
+      // on a machine with other work.
+      const words = `-d 2s --interval 200ms ${more} --prometheus ${port} ${everything(samples, blocks)} ${texts}`;
       const rpc = isWebSocket ? chain.url.replace('http', 'ws') : chain.url;
       const running = startOf(t, words, { chain, rpc, threads: 4 });
       const page = await lastPage(port, running.done);

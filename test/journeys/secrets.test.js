@@ -98,6 +98,7 @@ const secretsOf = (address, pushTo) => ({
   mnemonic: MNEMONIC,
   header: 'planted-api: planted-header',
   'node-metrics': secretUrl('planted-user', address),
+  'node-profile': secretUrl('planted-user', address),
   ...(pushTo === '' ? {} : { push: secretUrl('planted-pusher', pushTo), 'push-header': 'planted-api: planted-header' }),
 });
 
@@ -161,7 +162,7 @@ describe('a secret is in no output', () => {
       assert.ok(texts.size >= 2 && receiver.textsOf().includes('stress_operations_total'), `${[...texts.keys()]}`);
       // Whether it is printed depends on the verdict.
       const { findCommand } = readJson(join(folder, 'run.json')).environment;
-      assert.match(findCommand.command, /STRESS_HEADER="\$STRESS_HEADER" .*stress find .*--rpc "\$STRESS_RPC"/);
+      assert.match(findCommand.command, /STRESS_RPC="\$STRESS_RPC" STRESS_HEADER="\$STRESS_HEADER" .*stress find /);
       assertHidden([...written, ...texts, ['stdout', stdout], ['push', receiver.textsOf()]]);
       // The endpoint, the warnings and debug messages are on standard error.
       assertHidden([['stderr', stderr]]);
