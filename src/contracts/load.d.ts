@@ -361,7 +361,7 @@ export type EngineReport = {
 export type Outcome = 'verified' | 'failed' | 'timed_out' | 'abandoned';
 
 /**
- * What became of an operation that was not verified. included: executed after all; reverted: included without effect; replaced: a
+ * Fate of an operation that was not verified. included: executed after all; reverted: included without effect; replaced: a
  * foreign transaction was mined with its nonce; never_sent: unknown to the node; pending: may still be included, or cannot
  * be determined.
  */

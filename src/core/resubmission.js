@@ -48,7 +48,7 @@ export const MAX_HASHES = 20;
  * @property {number} [denials] how often in a row the node did not show it, and said that it has it
  */
 
-/** The state of one that is sent again. @type {Partial<Rebroadcast>} */
+/** State of an operation that was just sent again. @type {Partial<Rebroadcast>} */
 const UNSEEN = Object.freeze({ block: null, isLooked: false, isGone: false });
 
 /** Times that a node may not show a transaction, and say that it has it, before it is replaced. */

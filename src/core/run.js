@@ -38,7 +38,7 @@ import { Silence } from './silence.js';
 
 /**
  * One run, from its options to its run file. It grows by phases: each is appended when it is over, and none is rewritten. The
- * run file is made of those that are there (describe.js).
+ * run file is made of the phases that were reached (describe.js).
  *
  * @template {keyof Phases} [Over=never] the phases that are over
  * @typedef {RunBase & Pick<Phases, Over> & Partial<Phases>} Run

@@ -59,7 +59,7 @@ export function profileEvidence(run) {
   return profiles.map((profile) => {
     const name = profiles.length > 1 ? `node ${profile.name}` : 'node';
     if (cpusOf(profile) < BUSY_CPUS)
-      return `; the ${name} used ${quantity(cpusOf(profile))} CPUs, so that it waited: for locks, its disk, or its block period`;
+      return `; the ${name} used ${quantity(cpusOf(profile))} CPUs: it waited for locks, its disk, its block period, or a CPU`;
     const withFunction = (/** @type {string} */ group, /** @type {string[]} */ [first]) =>
       first === undefined ? group : `${group} (${shortName(first)})`;
     return `; the CPU time of the ${name} went to ${sharesText(profile, withFunction)}`;
@@ -91,10 +91,12 @@ export const GROUPS = Object.freeze(
 
 /** CPU time of the nodes, or of a group of their functions, for a verified operation. @param {RunFile} run @param {string} [group] @returns {FigureBounds | Unknown} */
 function cpuPerOperation(run, group) {
+  const { unmeasured, nodeProfile } = run;
+  if (!nodeProfile?.length) return unknown(unmeasured['/nodeProfile'] ?? '--node-profile was not given');
+  // The CPU time of the others alone would be too low.
+  const missing = nodeProfile.findIndex(({ stacks }) => stacks === null);
+  if (missing !== -1) return unknown(unmeasured[`/nodeProfile/${missing}/stacks`] ?? 'a profile is missing');
   const profiles = readProfiles(run);
-  const { unmeasured } = run;
-  if (profiles.length === 0)
-    return unknown(unmeasured['/nodeProfile'] ?? unmeasured['/nodeProfile/0/stacks'] ?? '--node-profile was not given');
   let value = 0;
   for (const profile of profiles) {
     const us = perOperationUs(profile, run);
@@ -134,7 +136,7 @@ export const PROFILE_FIGURES = Object.freeze([
   })),
 ]);
 
-/** Figures that a comparison of profiled runs tests beside others. @param {readonly RunFile[]} runs @returns {string[]} those that are above 0 in all of them */
+/** Figures of node profiles that a comparison tests, too. @param {readonly RunFile[]} runs @returns {string[]} those that are above 0 in all of them */
 export function comparedProfileFigures(runs) {
   const isAbove0 = (/** @type {RunFile} */ run, /** @type {ScalarRow['bounds']} */ bounds) => {
     const figure = bounds?.(run);

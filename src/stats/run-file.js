@@ -32,7 +32,7 @@ import { judge } from './verdict.js';
  * @property {LoadFigures} loaded
  * @property {{members: Partial<RunFile>}} [observed] what the observers add
  * @property {{report: RunFile['audit']}} [audited]
- * @property {{end: RunFile['end'], failure?: Failure}} [ended] absent: the run goes on
+ * @property {{end: RunFile['end'], failure?: Failure}} [ended] absent while the run goes on
  * @property {number} startedAtMs
  * @property {number} endedAtMs
  * @property {number} untilUs

@@ -11,6 +11,8 @@ import { NoProfile, readProfile } from '../../../src/observers/profile/pprof.js'
 import { Stacks } from '../../../src/observers/profile/stacks.js';
 import profileNodes from '../../../src/observers/profile/thread.js';
 import { encoded } from '../../../src/outputs/pprof.js';
+import { figureOf } from '../../../src/stats/figures.js';
+import { unknown } from '../../../src/stats/unknown.js';
 
 /**
  * A profile as a Go program serves it.
@@ -157,6 +159,30 @@ describe('what functions are for', () => {
       ['internal/runtime/syscall/linux.Syscall6', 'syscall.RawSyscall', 'main.syscalls'].map(isSystemCall),
       [true, true, false],
     );
+  });
+});
+
+describe('the CPU time of nodes for an operation', () => {
+  const stacks = new Stacks();
+  for (const [names, ns] of STACKS) stacks.add(names, ns / 1000);
+  const profile = { name: 'a', source: 'perf', pieces: 1, profiledMs: 1000, missing: {}, stacks: stacks.report() };
+  /** @param {object[]} nodeProfile */
+  const runOf = (nodeProfile) =>
+    /** @type {any} */ ({
+      nodeProfile,
+      rates: { verifiedPerSecond: 10 },
+      unmeasured: { '/nodeProfile/1/stacks': 'HTTP 404' },
+    });
+
+  it('is that of all profiled nodes', () => {
+    assert.equal(figureOf('node.cpu_per_op')?.read(runOf([profile])), 6000);
+    assert.equal(figureOf('node.cpu_per_op')?.read(runOf([profile, { ...profile, name: 'b' }])), 12_000);
+    assert.equal(figureOf('node.cpu_per_op.evm_execution')?.read(runOf([profile])), 2000);
+  });
+
+  it('is unknown where the profile of one of them is missing', () => {
+    const found = figureOf('node.cpu_per_op')?.read(runOf([profile, { ...profile, name: 'b', stacks: null }]));
+    assert.deepEqual(found, unknown('HTTP 404'));
   });
 });
 
