@@ -10,12 +10,14 @@
  * still shows it. Exit code 1 if there is one. --first begins with what once broke a law, and ends at the first violation.
  * --verdicts runs each planted cause alone, so many times, and counts how often the verdict of a run that it slowed down is unknown.
  * --recorded repeats the recorded runs (test/simulation/recorded.js) and prints what changed; --files writes their run files,
- * for a comparison of two checkouts by `diff -r`; --record N draws N further combinations to be recorded.
+ * for a comparison of two checkouts by `diff -r`; --record N draws N further combinations, and records those that execute code
+ * that no recorded run executes.
  */
 import { parseArgs } from 'node:util';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { randomNumbers } from '../src/random.js';
+import { Coverage } from '../test/simulation/coverage.js';
 import { LAWS, violationsIn } from '../test/simulation/laws.js';
 import { Pairs } from '../test/simulation/pairs.js';
 import {
@@ -29,6 +31,9 @@ import {
 import { createSimulator } from '../test/simulation/run.js';
 import { simulateMany } from '../test/simulation/suite.js';
 import { countVerdicts } from '../test/simulation/verdicts.js';
+
+/** A shorter piece of code is part of a condition. */
+const LEAST_ADDED = 12;
 
 const { values } = parseArgs({
   options: {
@@ -98,15 +103,27 @@ function listed(counts) {
     .join(', ');
 }
 
-/** @param {number} count of further combinations, drawn by pairs */
-async function record(count) {
+/** Records, of so many combinations drawn by pairs, those that execute code that no recorded run executes. @param {number} draws */
+async function record(draws) {
   const simulator = createSimulator();
+  const coverage = new Coverage();
+  await coverage.begin();
   try {
+    for (const { configuration } of recordedRuns()) await runToRecord(simulator, configuration);
+    await coverage.added();
     const pairs = new Pairs(simulator.features, randomNumbers(Number(values.seed)), simulator.refusalOf);
     const drawn = [];
-    while (drawn.length < count) drawn.push(recordOf(await runToRecord(simulator, await pairs.next())));
+    for (let i = 0; i < draws; i += 1) {
+      const configuration = await pairs.next();
+      const observed = await runToRecord(simulator, configuration);
+      const added = await coverage.added();
+      if (added < LEAST_ADDED) continue;
+      console.log(`${JSON.stringify(configuration)}: ${added} characters of code`);
+      drawn.push(recordOf(observed));
+    }
     writeRecorded([...recordedRuns(), ...drawn]);
   } finally {
+    coverage.end();
     simulator.close();
   }
 }

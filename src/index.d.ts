@@ -125,7 +125,7 @@ export interface RunOptions {
   insecure?: boolean;
   nodePid?: number;
   nodeProfile?: string | readonly string[];
-  nodeMetrics?: string | URL;
+  nodeMetrics?: string | URL | ReadonlyArray<string | URL>;
   nodeSeries?: string;
 }
 

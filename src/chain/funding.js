@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { AbiCoder } from 'ethers/abi';
 import { ForeignSenderError, FundsError, InterruptedError, RpcError, UnavailableError } from '../errors.js';
-import { exactAmount } from '../coin.js';
+import { amountAtMost, exactAmount } from '../coin.js';
 import { HEAD, ask, gasOf, headerAt, toHex } from './answers.js';
 import { isFunder } from './keys.js';
 import { Leftovers } from './leftovers.js';
@@ -488,6 +488,6 @@ export function disperseData(part) {
 /** @param {Wallet} funder @param {bigint} balanceWei @param {bigint} costWei */
 function funderTooPoor(funder, balanceWei, costWei) {
   return new FundsError(
-    `the funder ${funder.address} has ${exactAmount(balanceWei)}, the payments need ${exactAmount(costWei)}`,
+    `the funder ${funder.address} has ${exactAmount(balanceWei)}, the payments need ${exactAmount(costWei)}; pay it ${amountAtMost(costWei - balanceWei)} more, or ask for less by -t or --fund-amount`,
   );
 }

@@ -46,14 +46,21 @@ const TAKEN_MS = 15_000;
 
 /** @param {Clock} clock @returns {Taken} */
 export function createTaken(clock) {
-  let last = { priceWei: 0n, tipWei: 0n, atUs: -Infinity };
+  /** @type {Fee | null} */
+  let last = null;
+  let lastUs = -Infinity;
   return {
-    note: (offer) => void (last = { priceWei: maxPriceWei(offer), tipWei: tipOf(offer), atUs: clock.nowUs() }),
+    // Each operation that is accepted comes here.
+    note: (offer) => {
+      last = offer;
+      lastUs = clock.nowUs();
+    },
     // Offers follow the base fee; what is raised by itself doubles.
     isLike: (offer) =>
-      clock.nowUs() - last.atUs <= 1000 * TAKEN_MS &&
-      2n * maxPriceWei(offer) > last.priceWei &&
-      2n * tipOf(offer) > last.tipWei,
+      last !== null &&
+      clock.nowUs() - lastUs <= 1000 * TAKEN_MS &&
+      2n * maxPriceWei(offer) > maxPriceWei(last) &&
+      2n * tipOf(offer) > tipOf(last),
   };
 }
 

@@ -52,14 +52,22 @@ export function checkTogether(command, config, surroundings) {
 }
 
 /** @param {Config} config */
-function* profileProblems({ chain: { nodeProfile, nodePid, rpc }, study: { nodeProfileA, nodeProfileB } }) {
+function* nodeProblems({ chain: { nodeProfile, nodeMetrics, nodePid, rpc }, study }) {
+  const { nodeProfileA, nodeProfileB, nodeMetricsA, nodeMetricsB } = study;
   const isPerf = (/** @type {{url: URL | null}} */ { url }) => url === null;
   // The process of the embedded chain is known.
   if (nodeProfile.some(isPerf) && nodePid === null && rpc.length > 0)
     yield '--node-profile perf needs --node-pid: the process of the node on this machine';
-  for (const sources of [nodeProfile, nodeProfileA, nodeProfileB]) {
-    const twice = sources.find(({ name }, i) => sources.findIndex((one) => one.name === name) < i);
-    if (twice !== undefined) yield `--node-profile has two sources named ${twice.name}: put NAME= before one of them`;
+  const lists = Object.entries({
+    ...{ 'node-profile': nodeProfile, 'node-profile-a': nodeProfileA, 'node-profile-b': nodeProfileB },
+    ...{ 'node-metrics': nodeMetrics, 'node-metrics-a': nodeMetricsA, 'node-metrics-b': nodeMetricsB },
+  });
+  for (const [option, sources] of lists) {
+    const names = sources.map(({ name }) => name);
+    const twice = names.find((name, i) => names.indexOf(name) < i);
+    const isUnnamed = names.length > 1 && names.includes(null);
+    if (isUnnamed) yield `--${option} with several pages needs a name for each, such as --${option} one=URL,two=URL`;
+    if (twice !== undefined) yield `--${option} has two sources named ${twice}: put NAME= before one of them`;
   }
 }
 
@@ -85,7 +93,7 @@ function* problemsOf(command, config, { given, env, nowMs }) {
     yield '--header and STRESS_HEADER are given: put all headers into STRESS_HEADER or --header-file';
   if (command === 'run') yield* instanceProblems(config, nowMs);
   yield* paceProblems(load);
-  yield* profileProblems(config);
+  yield* nodeProblems(config);
   const isLimited = (/** @type {string} */ name) =>
     command !== 'merge' && study.thresholds.some(({ figure }) => figure === name);
   for (const { name, option, needs } of OBSERVED_FIGURES)

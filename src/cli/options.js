@@ -99,9 +99,9 @@ function commandList(...names) {
   return Object.freeze(names);
 }
 
-/** @param {{name: string, url: URL | null}} source */
-function profileSourceText({ name, url }) {
-  return `${name}=${url === null ? 'perf' : displayUrl(url)}`;
+/** @param {{name: string | null, url: URL | null}} source url: null: perf */
+function sourceText({ name, url }) {
+  return `${name === null ? '' : `${name}=`}${url === null ? 'perf' : displayUrl(url)}`;
 }
 
 /** Outputs do not read headers. @returns {Promise<(options: OutputOptions) => Output>} */
@@ -555,20 +555,26 @@ const TABLE = {
       group: 'chain',
       help: 'process id of a node on this machine: its CPU, memory and threads are recorded' },
     { name: 'node-profile', isList: true, argument: '[NAME=]URL', parse: parse.profileSource, commands: LOAD,
-      group: 'chain', shown: profileSourceText,
+      group: 'chain', shown: sourceText,
       help: 'CPU profiles of the node over the window: a URL of pprof such as http://127.0.0.1:6060/debug/pprof/profile, or perf for the process of --node-pid' },
     { name: 'node-profile-a', isList: true, argument: '[NAME=]URL', parse: parse.profileSource, commands: COMPARE, needs: ['rpc-a'],
-      group: 'study', shown: profileSourceText,
+      group: 'study', shown: sourceText,
       help: 'CPU profiles of the baseline: the comparison tests what its functions are for, too' },
     { name: 'node-profile-b', isList: true, argument: '[NAME=]URL', parse: parse.profileSource, commands: COMPARE, needs: ['rpc-b'],
-      group: 'study', shown: profileSourceText,
+      group: 'study', shown: sourceText,
       help: 'CPU profiles of the candidate' },
-    { name: 'node-metrics', argument: 'URL', parse: parse.pageUrl, commands: LOAD,
-      group: 'chain',
-      help: "the node's Prometheus page, read in each interval" },
+    { name: 'node-metrics', isList: true, argument: '[NAME=]URL', parse: parse.metricsSource, commands: LOAD,
+      group: 'chain', shown: sourceText,
+      help: "the node's Prometheus page, read in each interval; several nodes have a NAME, which becomes the label node of their series" },
+    { name: 'node-metrics-a', isList: true, argument: '[NAME=]URL', parse: parse.metricsSource, commands: COMPARE, needs: ['rpc-a'],
+      group: 'study', shown: sourceText,
+      help: 'Prometheus pages of the baseline: the series that differ most between the sides are listed' },
+    { name: 'node-metrics-b', isList: true, argument: '[NAME=]URL', parse: parse.metricsSource, commands: COMPARE, needs: ['rpc-b'],
+      group: 'study', shown: sourceText,
+      help: 'Prometheus pages of the candidate' },
     { name: 'node-series', argument: 'NAMES', parse: parse.metricNames, commands: LOAD,
-      group: 'chain', defaultText: 'metrics known of geth and AvalancheGo', needs: ['node-metrics'],
-      help: 'metrics to record from that page, separated by commas' },
+      group: 'chain', defaultText: 'metrics known of geth and AvalancheGo', needs: ['node-metrics', 'node-metrics-a', 'node-metrics-b'],
+      help: 'metrics to record from these pages, separated by commas' },
   ],
   Instances: [
     { name: 'instances', argument: 'N', integer: [1, MOST_INSTANCES], commands: ['run', 'fund', 'reclaim'],

@@ -196,6 +196,12 @@ export function profileSource(text) {
   return Object.freeze({ name, url: source === 'perf' ? null : pageUrl(source) });
 }
 
+/** The Prometheus page of a node, with the name of the node. @param {string} text */
+export function metricsSource(text) {
+  const [, name = null, source] = /** @type {string[]} */ (/^(?:([a-z][\w.-]{0,30})=)?(.*)$/is.exec(text.trim()));
+  return Object.freeze({ name, url: pageUrl(source) });
+}
+
 /** Names of Prometheus metrics. */
 export const metricNames = matching(
   /^\s*[a-z_:][\w:]*(\s*,\s*[a-z_:][\w:]*)*\s*$/i,

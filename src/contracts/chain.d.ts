@@ -82,6 +82,12 @@ export type ChainLog = { blockNumber: number; transactionHash: string; topics: s
 
 export type AllowedChain = { chainId: number | null; allowChain: number | null };
 
+/** Where CPU profiles of a node come from; url: null: perf. */
+export type ProfileSource = { name: string; url: URL | null };
+
+/** The Prometheus page of a node; name: null: it has none. */
+export type MetricsPage = { name: string | null; url: URL };
+
 export type ChainConfig = AllowedChain & {
   /** endpoints of one chain; none: embedded chain */
   rpc: readonly URL[];
@@ -96,9 +102,8 @@ export type ChainConfig = AllowedChain & {
   header: readonly HeaderField[];
   headerFile: string | null;
   nodePid: number | null;
-  /** where CPU profiles of a node come from; url: null: perf */
-  nodeProfile: ReadonlyArray<{ name: string; url: URL | null }>;
-  nodeMetrics: URL | null;
+  nodeProfile: ReadonlyArray<ProfileSource>;
+  nodeMetrics: ReadonlyArray<MetricsPage>;
   nodeSeries: string[] | null;
 };
 

@@ -242,7 +242,17 @@ export type Platform = {
   /** by name: opens the connections to an endpoint */
   transports: Readonly<Record<string, OpenTransport>>;
   startThread: StartThread;
+  openPages: OpenPages;
   probes: MachineProbes;
+};
+
+/** Opens the pages of nodes' own HTTP servers; maxBytes: of one page. */
+export type OpenPages = (options: { insecure: boolean; maxBytes: number }) => PageReader;
+
+export type PageReader = {
+  /** url: may contain credentials */
+  read: (url: URL, signal: AbortSignal) => Promise<{ statusCode: number; body: Buffer }>;
+  close: () => Promise<void>;
 };
 
 /** What happened since the last sample, at first since the creation, or the current state. Throws an Error with the reason if there is none. */

@@ -552,7 +552,7 @@ export type Readings = {
   pool: PoolReading | null;
   /** The process of --node-pid. */
   node: NodeReading | null;
-  /** Series of the page of --node-metrics, by name and labels. */
+  /** Series of the pages of --node-metrics, by name and labels. */
   metrics: MetricsReading | null;
   /** Why a reading is null, by its name. */
   why: Record<string, string>;
@@ -605,8 +605,8 @@ export type NodeReading = {
   why?: Record<string, string>;
 };
 
-/** Series of the page of --node-metrics, by name and labels. */
-export type MetricsReading = { series: Record<string, number | null> };
+/** Series of the pages of --node-metrics, by name and labels. */
+export type MetricsReading = { series: Record<string, number | null>; missing?: Record<string, string> };
 
 /** The throughput over time: verified operations, and gas of all transactions, in each step. The verified ones add up to counts.verified. Absent in files of release 0.2.0. */
 export type Series = { startMs: number; stepMs: number; verified: Array<number>; gas: Array<number> };

@@ -1,4 +1,5 @@
 /** What studies are given, and the files that they write (studies/): comparison, pairs, bisection, sweep and search. */
+import type { MetricsPage, ProfileSource } from './chain.d.ts';
 import type { Clock, Log, Stop } from './common.d.ts';
 import type { DistributionJson, RunEnvironment, RunFile, Threshold, Unit } from './run-file.d.ts';
 
@@ -33,9 +34,11 @@ export type StudyConfig = StudyOptions & {
   rpcA: URL | null;
   labelA: string | null;
   labelB: string | null;
-  /** where CPU profiles of each side come from; url: null: perf */
-  nodeProfileA: ReadonlyArray<{ name: string; url: URL | null }>;
-  nodeProfileB: ReadonlyArray<{ name: string; url: URL | null }>;
+  /** sources of each side */
+  nodeProfileA: ReadonlyArray<ProfileSource>;
+  nodeProfileB: ReadonlyArray<ProfileSource>;
+  nodeMetricsA: ReadonlyArray<MetricsPage>;
+  nodeMetricsB: ReadonlyArray<MetricsPage>;
   rpcB: URL | null;
   metrics: readonly string[];
   failIf: FailIf[];
@@ -118,6 +121,8 @@ export type Comparison = {
     onFastest: Omit<SpeedUp, 'speedUp'> & { slowDown: number | null };
   };
   distributions: ComparedDistributions & { censored: ComparedDistributions };
+  /** With --node-metrics: the series that differ most; none is tested. */
+  nodeSeries?: SeriesDifference[];
   failIf: JudgedFailIf[];
   /** those that were allowed */
   differences: string[];
@@ -128,6 +133,9 @@ export type Comparison = {
   sequential?: Sequential;
   verdict: { word: Word | 'undecided'; sentence: string };
 };
+
+/** A series of the nodes' Prometheus pages; base and candidate: means of the runs; effect: their difference, in standard deviations of the runs. */
+export type SeriesDifference = { name: string; isPerSecond: boolean; base: number; candidate: number; effect: number };
 
 export type ComparedSide = Record<'name' | 'label' | 'load' | 'machine' | 'stress', string> &
   Record<'files' | 'startedAt', string[]> & {

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { createClock } from '../clock.js';
+import { openPages } from '../node-page.js';
 import { probes } from '../probes/index.js';
 import { transports } from '../transport/index.js';
 
@@ -17,6 +18,7 @@ export function createPlatform() {
     transports,
     startThread: (program, data) =>
       /** @type {ThreadHost} */ (/** @type {unknown} */ (new Worker(program, { workerData: data }))),
+    openPages,
     probes,
   };
 }

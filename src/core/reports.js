@@ -4,9 +4,9 @@ import { createConnectionsProbe, createPoolProbe, probes } from '../probes/index
 import { socketWarnings } from '../stats/figures.js';
 
 /**
- * @import { Rpc, TransportStats } from '../contracts/chain.d.ts'
+ * @import { MetricsPage, Rpc, TransportStats } from '../contracts/chain.d.ts'
  * @import { Clock, Stop } from '../contracts/common.d.ts'
- * @import { MachineProbes, Stopped } from '../contracts/load.d.ts'
+ * @import { MachineProbes, OpenPages, Stopped } from '../contracts/load.d.ts'
  * @import { Output } from '../contracts/output.d.ts'
  * @import { LoopReading, Readings, RunFile } from '../contracts/run-file.d.ts'
  * @import { Probe as IndexProbe } from '../probes/index.js'
@@ -120,9 +120,10 @@ export class Checkpoints {
  * @typedef {IndexProbe<any>} Probe
  *
  * @typedef {object} WatchOptions
- * @property {{pid: number | null, metrics: URL | null, series: string[] | null, insecure: boolean}} node what is asked for
+ * @property {{pid: number | null, metrics: readonly MetricsPage[], series: string[] | null, insecure: boolean}} node what is asked for
  * @property {Rpc | null} rpc null: plain calls
  * @property {Clock} clock
+ * @property {OpenPages} openPages
  * @property {Pick<MachineProbes, 'self' | 'sockets' | 'stops'>} probes
  * @property {(words: string) => void} warn called a few times per kind
  * @property {string[]} [warnings] of the run: takes those given
@@ -152,7 +153,7 @@ export class Watch {
   #kinds = new Map();
 
   /** @param {WatchOptions} options */
-  constructor({ node, rpc, clock, probes: machine, warn, warnings = [] }) {
+  constructor({ node, rpc, clock, openPages, probes: machine, warn, warnings = [] }) {
     const { pid, metrics, series, insecure } = node;
     this.#clock = clock;
     this.#warn = warn;
@@ -164,8 +165,8 @@ export class Watch {
     else this.#others.pool = createPoolProbe({ rpc });
     if (pid === null) this.#missing.node = 'not asked for (--node-pid)';
     else this.#others.node = probes.node({ pid });
-    if (metrics === null) this.#missing.metrics = 'not asked for (--node-metrics)';
-    else this.#others.metrics = probes.metrics({ url: metrics, series, insecure });
+    if (metrics.length === 0) this.#missing.metrics = 'not asked for (--node-metrics)';
+    else this.#others.metrics = probes.metrics({ pages: metrics, series, insecure, clock, openPages });
   }
 
   /** Discards what happened before. */
@@ -202,6 +203,8 @@ export class Watch {
         }
       }),
     );
+    for (const words of Object.values(readings.metrics?.missing ?? {}))
+      this.warnOnce(`metrics ${words}`, `--node-metrics: ${words}`);
     for (const words of readings.sockets === null ? [] : socketWarnings(readings.sockets))
       this.warnOnce('sockets', words);
     return /** @type {Readings} */ ({ self, loop, connections, ...readings, why });

@@ -255,8 +255,8 @@ function watchOf({ config, context, network, plan, setUp, warnings }, warn) {
   const { rpc, identity, monitor, health } = network.endpoints;
   const { nodeMetrics: metrics, nodeSeries: series } = config.chain;
   const node = { pid: network.nodePid, metrics, series, insecure: config.network.insecure };
-  const { clock, probes } = context;
-  const watch = new Watch({ node, clock, probes, rpc: setUp.sender === null ? null : rpc, warn, warnings });
+  const { clock, probes, openPages } = context;
+  const watch = new Watch({ node, clock, probes, openPages, rpc: setUp.sender === null ? null : rpc, warn, warnings });
   const names = namesOf(setUp);
   warnOfEndpoints(health, watch, names.length > 0 ? names : [rpc.display]);
   // Plain calls show themselves whether the endpoint answers.

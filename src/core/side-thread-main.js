@@ -15,7 +15,8 @@ import { serve } from './thread.js';
  */
 
 /** @param {SideTask} data @param {ThreadPort} port @param {Platform} platform */
-export default async function main({ module, task, urls, names, network, seed }, port, { clock, transports }) {
+export default async function main({ module, task, urls, names, network, seed }, port, platform) {
+  const { clock, transports, openPages } = platform;
   const { headers, insecure, requestTimeoutMs: timeoutMs } = network;
   const { connections = 1, sendUrl = null } = task;
   const random = randomNumbers(seed);
@@ -45,7 +46,7 @@ export default async function main({ module, task, urls, names, network, seed },
     port.on('message', ({ message }) => message !== undefined && listener(message));
   };
   const post = (/** @type {object} */ message) => port.postMessage({ message });
-  serve(port, () => work(task, rpcs, { onMessage, post, clock, random }));
+  serve(port, () => work(task, rpcs, { onMessage, post, clock, random, openPages }));
 }
 
 const port = /** @type {ThreadPort | null} */ (/** @type {unknown} */ (parentPort));

@@ -9,7 +9,7 @@ import { Thread } from './thread.js';
  *
  * @import { NetworkConfig, Rpc } from '../contracts/chain.d.ts'
  * @import { Clock } from '../contracts/common.d.ts'
- * @import { Platform } from '../contracts/load.d.ts'
+ * @import { OpenPages, Platform } from '../contracts/load.d.ts'
  *
  * @typedef {object} SideTask plain data
  * @property {string} module exports a SideWork as its default
@@ -36,6 +36,7 @@ import { Thread } from './thread.js';
  * @property {(message: object) => void} post
  * @property {Clock} clock
  * @property {() => number} random from 0 to 1
+ * @property {OpenPages} openPages
  */
 
 export class SideThread {

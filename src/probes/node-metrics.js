@@ -1,11 +1,15 @@
-import { Agent } from 'undici';
 import { displayUrl, secretsOf } from '../chain/rpc.js';
 import { oneLine, withoutControl } from '../errors.js';
-import { fetchPage } from '../node-page.js';
+import { readPage } from '../node-page.js';
 
-/** @import { MetricsReading } from '../contracts/run-file.d.ts' */
-
-/** A probe of a node's Prometheus page. */
+/**
+ * A probe of the Prometheus pages of nodes.
+ *
+ * @import { MetricsPage } from '../contracts/chain.d.ts'
+ * @import { Clock } from '../contracts/common.d.ts'
+ * @import { OpenPages } from '../contracts/load.d.ts'
+ * @import { MetricsReading } from '../contracts/run-file.d.ts'
+ */
 
 /** The name, the labels and the value of a series. geth writes a space before the labels. */
 const SAMPLE = /^([a-zA-Z_:][\w:]*)(?:[ \t]*(\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})[ \t]*|[ \t]+)(\S+)/;
@@ -33,39 +37,51 @@ export function parsePrometheus(text) {
 
 /**
  * @param {object} options
- * @param {URL} options.url of the page; may contain credentials
+ * @param {readonly MetricsPage[]} options.pages at least one; their URLs may contain credentials
  * @param {readonly string[] | null} options.series names of metrics, with all their labels; null: the usual ones
+ * @param {Clock} options.clock
+ * @param {OpenPages} options.openPages
  * @param {boolean} [options.insecure] true: any certificate is accepted
  */
-export function createMetricsProbe({ url, series, insecure = false }) {
-  const connect = { rejectUnauthorized: !insecure };
-  const agent = new Agent({ connections: 1, maxResponseSize: MAX_PAGE_BYTES, connect });
+export function createMetricsProbe({ pages, series, clock, openPages, insecure = false }) {
+  const reader = openPages({ insecure, maxBytes: MAX_PAGE_BYTES });
+  /** @param {MetricsPage} page @returns {Promise<Record<string, number>>} */
+  const read = async ({ name, url }) => {
+    try {
+      const { statusCode, body } = await readPage(reader, url, { clock, ms: TIMEOUT_MS });
+      if (statusCode !== 200) throw new Error(`HTTP ${statusCode}`);
+      return chosen(parsePrometheus(body.toString('utf8')), series, name);
+    } catch (error) {
+      throw new Error(`${displayUrl(url)}: ${reasonOf(/** @type {Error} */ (error), url)}`, { cause: error });
+    }
+  };
   return {
-    /** @returns {Promise<MetricsReading>} */
+    /** @returns {Promise<MetricsReading>} with what could be read, if one page at least was */
     sample: async () => {
-      try {
-        return { series: chosen(parsePrometheus(await readPage(url, agent)), series) };
-      } catch (error) {
-        throw new Error(`${displayUrl(url)}: ${reasonOf(/** @type {Error} */ (error), url)}`, { cause: error });
-      }
+      const results = await Promise.allSettled(pages.map(read));
+      const failed = results.flatMap((one, i) =>
+        one.status === 'rejected' ? [[nameOf(pages[i]), one.reason.message]] : [],
+      );
+      if (failed.length === pages.length) throw new Error(failed.map(([, words]) => words).join('; '));
+      const all = results.map((one) => (one.status === 'fulfilled' ? one.value : {}));
+      return { series: Object.assign({}, ...all), ...(failed.length > 0 && { missing: Object.fromEntries(failed) }) };
     },
-    close: () => void agent.destroy().catch(() => {}),
+    close: () => void reader.close().catch(() => {}),
   };
 }
 
-/** @param {URL} url @param {Agent} dispatcher @returns {Promise<string>} */
-async function readPage(url, dispatcher) {
-  const { statusCode, body } = await fetchPage(url, { dispatcher, signal: AbortSignal.timeout(TIMEOUT_MS) });
-  if (statusCode !== 200) throw new Error(`HTTP ${statusCode}`);
-  return body.toString('utf8');
+/** @param {MetricsPage} page */
+function nameOf({ name, url }) {
+  return name ?? displayUrl(url);
 }
 
 /**
  * @param {ReturnType<typeof parsePrometheus>} samples
  * @param {readonly string[] | null} series
+ * @param {string | null} node its name, which becomes a label
  * @returns {Record<string, number>}
  */
-function chosen(samples, series) {
+function chosen(samples, series, node) {
   if (samples.length === 0) throw new Error('there is no series of Prometheus on the page');
   const found = samples.filter(({ name }) => (series === null ? USUAL.test(name) : series.includes(name)));
   if (found.length === 0)
@@ -76,8 +92,16 @@ function chosen(samples, series) {
     );
   // Object.fromEntries, because a metric may be called __proto__.
   return Object.fromEntries(
-    found.slice(0, MAX_SERIES).map(({ key, value }) => [withoutControl(key, MAX_KEY_CHARS), value]),
+    found.slice(0, MAX_SERIES).map(({ key, value }) => [withoutControl(labelled(key, node), MAX_KEY_CHARS), value]),
   );
+}
+
+/** @param {string} key name and labels of a series @param {string | null} node */
+function labelled(key, node) {
+  if (node === null) return key;
+  const [name, ...labels] = key.split('{');
+  const own = labels.join('{').slice(0, -1);
+  return `${name}{node="${node}"${own === '' ? '' : `,${own}`}}`;
 }
 
 /** @param {Error & {code?: string}} error @param {URL} url whose secrets the message may repeat */

@@ -107,6 +107,7 @@ export function compareResult(comparison) {
       metricsTable(comparison),
       ratiosTable(comparison),
       conditionsTable(comparison),
+      seriesTable(comparison),
     ].filter(({ rows }) => rows.length > 0),
     notes: [
       ...nodeCpuNotes(comparison),
@@ -226,6 +227,22 @@ function conditionsTable({ failIf }) {
     change === null ? why : `${percentText(change)}: ${why}`,
   ]);
   return tableOf('conditions', 'Conditions', ['', 'result', 'because'], rows);
+}
+
+/** @param {Comparison} comparison @returns {Table} empty without --node-metrics */
+function seriesTable({ nodeSeries = [], ...sides }) {
+  const rows = nodeSeries.map(({ name, isPerSecond, base, candidate }) => {
+    const values = [base, candidate].map((value) => digits(value));
+    return [
+      `${name}${isPerSecond ? ', per second' : ''}`,
+      ...values,
+      base === 0 ? '-' : percentText((candidate - base) / Math.abs(base)),
+    ];
+  });
+  const columns = ['', ...sideNames(sides), 'change'];
+  const note =
+    'The largest differences come first, in units of the variation from run to run. Nothing is tested: they say where to look. What never fell in a run is shown by its growth';
+  return tableOf('node-series', 'Metrics of the nodes', columns, rows, [note]);
 }
 
 const OPERATIONS = Object.freeze({ avg: 'mean', max: 'slowest operation', min: 'fastest operation' });

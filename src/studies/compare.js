@@ -11,6 +11,7 @@ import { isPlain } from '../stats/sample.js';
 import { counted, digits, percent } from '../text.js';
 import { SEQUENTIAL_WORDS, judgeFailIf, methodWords, speedUps, verdictOf } from './compare-text.js';
 import { metricOf, settingsOf } from './metrics.js';
+import { differingSeries } from './node-series.js';
 import { pairedFigure, stepDownMaxT, unpairedFigure } from './max-t.js';
 import { legible, safeName, schemaOf } from './run-files.js';
 import { decidingAlpha, fewestPairs, sequencesOf } from './sequential.js';
@@ -312,6 +313,8 @@ export function compare(baseRuns, candidateRuns, options) {
       ...{ minimum: fewestPairs(decidingAlpha(deciding)), words: SEQUENTIAL_WORDS },
     }),
   };
+  const [ofBase, ofCandidate] = [base, candidate].map((entries) => entries.map(({ run }) => run));
+  const nodeSeries = differingSeries(ofBase, ofCandidate);
   const comparison = {
     schema: schemaOf('compare'),
     startedAt: all.map(({ run }) => run.startedAt).sort()[0],
@@ -324,6 +327,7 @@ export function compare(baseRuns, candidateRuns, options) {
     metrics,
     speedUps: speedUps(metrics),
     distributions: distributions(base, candidate),
+    ...(nodeSeries.length > 0 && { nodeSeries }),
     failIf: failIf.map((condition) => judgeFailIf(condition, compared)),
     differences,
     ...(failures.length === 0 ? {} : { failures: failures.map(withSide), leftOut: leftOutOf(failures) }),

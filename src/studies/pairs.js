@@ -96,20 +96,23 @@ function askedOf(config, seed) {
 }
 
 /** @param {StudyConfig} config @param {Side} side */
-function sideOf({ rpcA, rpcB, startA, startB, labelA, labelB, nodeProfileA, nodeProfileB }, side) {
+function sideOf({ rpcA, rpcB, startA, startB, labelA, labelB, ...nodes }, side) {
+  const { nodeProfileA, nodeProfileB, nodeMetricsA, nodeMetricsB } = nodes;
   return side === 'a'
-    ? { url: /** @type {URL} */ (rpcA), command: startA, label: labelA, profiles: nodeProfileA }
-    : { url: /** @type {URL} */ (rpcB), command: startB, label: labelB, profiles: nodeProfileB };
+    ? { url: /** @type {URL} */ (rpcA), command: startA, label: labelA, profiles: nodeProfileA, pages: nodeMetricsA }
+    : { url: /** @type {URL} */ (rpcB), command: startB, label: labelB, profiles: nodeProfileB, pages: nodeMetricsB };
 }
 
 /** @param {StudyConfig} config @param {Side} side @returns {NodeJS.ProcessEnv} passes URLs, so that no process list shows their secrets */
 function envOf(config, side) {
-  const { url, profiles } = sideOf(config, side);
+  const { url, profiles, pages } = sideOf(config, side);
   const sources = profiles.map(({ name, url: source }) => `${name}=${source?.href ?? 'perf'}`);
+  const metrics = pages.map(({ name, url: page }) => `${name === null ? '' : `${name}=`}${page.href}`);
   return {
     ...config.env,
     STRESS_RPC: url.href,
     ...(sources.length > 0 && { STRESS_NODE_PROFILE: sources.join() }),
+    ...(metrics.length > 0 && { STRESS_NODE_METRICS: metrics.join() }),
   };
 }
 

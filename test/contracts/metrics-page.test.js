@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { describe, it } from 'node:test';
+import { createClock } from '../../src/clock.js';
+import { openPages } from '../../src/node-page.js';
 import { createMetricsProbe } from '../../src/probes/node-metrics.js';
 import { caught } from '../helpers/caught.js';
 import { closedPort, listen } from '../helpers/raw-server.js';
@@ -29,7 +31,7 @@ async function serverFor(t, listener) {
 
 /** @param {TestContext} t @param {URL} url @param {readonly string[] | null} [series] */
 function probeFor(t, url, series = null) {
-  const probe = createMetricsProbe({ url, series });
+  const probe = createMetricsProbe({ pages: [{ name: null, url }], series, clock: createClock(), openPages });
   t.after(() => [1, 2].forEach(() => probe.close()));
   return probe;
 }
@@ -93,6 +95,18 @@ describe('createMetricsProbe()', () => {
       }
     });
   }
+
+  it('several nodes have their name as a label, and one that is down takes no figures of the others', async (t) => {
+    const up = await serverFor(t, (_, response) => void response.end('a 1\na{b="},{"} 2\na{} 3\n'));
+    const down = new URL(`http://127.0.0.1:${await closedPort(t)}/metrics`);
+    const pages = [{ name: 'one', url: up }, { name: 'two', url: down }]; // prettier-ignore
+    const probe = createMetricsProbe({ pages, series: ['a'], clock: createClock(), openPages });
+    t.after(() => probe.close());
+    assert.deepEqual(await probe.sample(), {
+      series: { 'a{node="one"}': 3, 'a{node="one",b="},{"}': 2 },
+      missing: { two: `${down}: connection refused` },
+    });
+  });
 
   it('takes at most 100 series', async (t) => {
     const page = Array.from({ length: 150 }, (_, i) => `a{i="${i}"} ${i}\n`).join('');

@@ -68,9 +68,15 @@ describe('wallets without funds', () => {
     const poor = Wallet.createRandom();
     await setBalance(chain, poor.address, parseEther('1'));
     for (const [amount, says] of /** @type {Array<[string, RegExp]>} */ ([
-      ['0.5', /has 1 ether, the payments need 1\.5 ether$/m],
+      [
+        '0.5',
+        /has 1 ether, the payments need 1\.5 ether; pay it 0\.5 ether more, or ask for less by -t or --fund-amount$/m,
+      ],
       // Enough for the wallets, but not for the fee.
-      ['0.33333333333333333', /has 1 ether, the payments need 1\.0\d+ ether$/m],
+      [
+        '0.33333333333333333',
+        /has 1 ether, the payments need 1\.0\d+ ether; pay it 0\.0\d+ ether more, or ask for less/m,
+      ],
     ]))
       await refused(`-t 3 -o 10 -d 1s --fund-amount ${amount}`, { STRESS_FUNDER_KEY: poor.privateKey }, 69, says);
     assert.equal(await balanceOf(chain, poor.address), parseEther('1'));

@@ -23,6 +23,7 @@ import { readArtifact } from '../../src/workloads/contract-state.js';
  * @property {boolean} [hasDeposits] each block begins with a transaction of others
  * @property {(blocks: number) => bigint} [baseFeeAfter] in wei, by the blocks since the start
  * @property {string} [rich] the only address that has anything; without it all have
+ * @property {bigint} [richWei] what it has, and without it all
  * @property {boolean} [hasBaseFee] default: true
  * @property {(blocks: number) => bigint} [floorAfter] lowest tip that the pool takes, in wei, by the blocks since the start
  * @property {(blocks: number) => bigint} [takenAfter] lowest tip that a block takes
@@ -97,7 +98,7 @@ function codeIn(input) {
 export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000, ...options }) {
   const { packsByLimit = false, l1FeeWei = 0n, hasDeposits = false, hasBaseFee = true, poolLimit = Infinity } = options;
   const { baseFeeAfter = () => BASE_FEE_WEI, floorAfter = () => 0n, takenAfter = () => 0n, tipWei = 1n } = options;
-  const { silentPoolLimit = Infinity, senderLimit = Infinity, reverts = () => false } = options;
+  const { silentPoolLimit = Infinity, senderLimit = Infinity, reverts = () => false, richWei = RICH_WEI } = options;
   const { deniesForgotten = false, isPricedPool = false } = options;
   const [haltFromMs, haltToMs] = options.halt ?? [Infinity, Infinity];
   /** Hashes of transactions that it denies. @type {Set<string>} */
@@ -126,7 +127,7 @@ export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000
 
   /** @param {State} state @param {string} address */
   const balanceIn = ({ balances }, address) =>
-    balances.get(address) ?? ([undefined, address].includes(options.rich) ? RICH_WEI : 0n);
+    balances.get(address) ?? ([undefined, address].includes(options.rich) ? richWei : 0n);
   const baseFee = () => (hasBaseFee ? baseFeeAfter(now().blocks.length - HEAD) : 0n);
   /** @param {string | null} to @param {State} state */
   const gasOf = (to, { counts }) => {

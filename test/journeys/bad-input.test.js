@@ -107,6 +107,9 @@ studies
   compare DIR/none.json --with DIR/none.json -> 65 cannot read *none.json: no such file; give a file that --out has written
   compare a.json --with b.json --until-sure -> 64 --until-sure needs --rpc-a URL
   ${LIVE} --until-sure --time-limit 60s -> 64 --time-limit 60s is shorter than one pair of runs, which takes at least 61s: raise it, or lower --duration
+  ${LIVE} --node-metrics-a http://127.0.0.1:1,http://127.0.0.1:2 -> 64 --node-metrics-a with several pages needs a name for each, such as --node-metrics-a one=URL,two=URL
+  -t 1 -d 1s --node-metrics a=http://127.0.0.1:1,a=http://127.0.0.1:2 -> 64 --node-metrics has two sources named a: put NAME= before one of them
+  -t 1 -d 1s --node-metrics a=ws://127.0.0.1:1 -> 64 --node-metrics *http://*
   bisect --good a --start x --rpc http://127.0.0.1:1 -t 2 -d 1s -> 64 stress bisect needs --bad*
   ${BISECT} --time-limit 2s -> 64 --time-limit 2s is shorter than one pair of runs*
   ${BISECT} --metric speed -> 64 --metric names "speed", which is no figure*

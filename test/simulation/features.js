@@ -12,6 +12,7 @@ import { readArtifact } from '../../src/workloads/contract-state.js';
  * @property {number[]} [rpcs] numbers of the endpoints
  * @property {string} [scheme] of the endpoints
  * @property {string} [rich] the only address that has funds before the run
+ * @property {bigint} [richWei] what it has
  * @property {string} [limits] verdict that is true of a run that it limits, if nothing else does
  * @property {boolean} [isNeutral] it limits nothing
  *
@@ -86,6 +87,15 @@ export function featuresIn(folder) {
     inclusion: { auto: {}, sync: { args: '--inclusion sync', isNeutral: true } },
     confirmations: { 0: {}, 2: { args: '--confirmations 2', isNeutral: true } },
     ladder: { none: {}, all: { args: '--ladder auto' }, some: { args: '--ladder pending,safe' } },
+    nodeProfile: {
+      none: {},
+      profiled: { args: '--node-profile http://127.0.0.1:1/profile' },
+      'one of two': { args: '--node-profile one=http://127.0.0.1:1/profile,two=http://127.0.0.1:1/none' },
+    },
+    nodeMetrics: {
+      none: {},
+      'two pages': { args: '--node-metrics one=http://127.0.0.1:1/metrics,two=http://127.0.0.1:2/metrics' },
+    },
     consistency: { none: {}, checked: { args: '--check consistency --check-share 20%' } },
     funds: {
       rich: {},
@@ -99,6 +109,12 @@ export function featuresIn(folder) {
         env: { STRESS_FUNDER_KEY: FUNDER_KEY },
         rich: FUNDER,
         args: '--fund-amount 40000000wei --refill-below 16000000wei',
+      },
+      'refills of a funder that runs dry': {
+        env: { STRESS_FUNDER_KEY: FUNDER_KEY },
+        rich: FUNDER,
+        richWei: 190_000_000n,
+        args: '--fund-amount 30000000wei --refill-below 29500000wei',
       },
     },
     maxBaseFee: {
@@ -194,6 +210,8 @@ export const FILES = Object.freeze({
  * @property {(request: RpcRequest, answer: Answer, context: Context & {seconds: number, node: number}) => Answer | undefined} [after]
  * @property {(request: {method: string}) => number} [takesMs] before the node takes a request
  * @property {readonly [from: number, to: number, node?: number]} [away] seconds of the load in which no node, or this one, answers
+ * @property {readonly [from: number, to: number]} [silent] seconds of the load in which no node answers, and connections stay open
+ * @property {readonly [from: number, to: number]} [suspended] seconds of the load in which the machine stands still
  * @property {boolean} [isDeadAtTheEnd]
  * @property {boolean} [isForeign] another program uses a wallet
  * @property {boolean} [hidesPrices] receipts have no price
@@ -276,6 +294,11 @@ export const BEHAVIOURS = Object.freeze({
     isDeadAtTheEnd: true,
     causes: ['endpoint-down', 'node-bound'],
   },
+  'a node that is silent': {
+    silent: [0.5, 5.8],
+    causes: ['endpoint-down', 'node-bound', 'no-blocks'],
+  },
+  'a suspended machine': { suspended: [1.5, 4.5], causes: ['stopped'] },
   'a second node that is away': { away: [1.5, 5, 2], causes: ['node-bound'] },
   'a compared node that is away': { away: [1.5, 5, 9], causes: [] },
   'a rising base fee': { chain: { baseFeeAfter: wave }, causes: ['node-bound', 'funds', 'left-out'] },

@@ -10,7 +10,7 @@ import { randomNumbers } from '../../src/random.js';
 
 /**
  * @import { Clock } from '../../src/contracts/common.d.ts'
- * @import { Platform, StartThread, ThreadHost } from '../../src/contracts/load.d.ts'
+ * @import { OpenPages, Platform, StartThread, Stopped, ThreadHost } from '../../src/contracts/load.d.ts'
  *
  * @typedef {{dueUs: number, id: number, callback: () => void}} Timer
  */
@@ -148,6 +148,11 @@ function isBefore(a, b) {
 
 function nothing() {}
 
+const NO_PAGES = Object.freeze({
+  read: () => Promise.reject(new Error('connection refused')),
+  close: async () => {},
+});
+
 /** A machine that has a lot of time. @type {Platform['probes']} */
 export const IDLE_MACHINE = Object.freeze({
   self: () => ({ sample: () => ({ cpuUs: 1000, rssBytes: 100_000_000 }) }),
@@ -173,22 +178,37 @@ function immediately() {
  * @param {VirtualTime} time
  * @param {number} seed
  * @param {Platform['transports']} transports
- * @returns {Platform & {threads: string[], reseed: () => void}} threads: names of the programs that were started; reseed: its
- *   random numbers begin again
+ * @param {OpenPages} [openPages] by default nothing listens
+ * @returns {Platform & {threads: string[], reseed: () => void, suspend: (ms: number) => void}} threads: names of the programs
+ *   that were started; reseed: its random numbers begin again; suspend: nothing happens on the machine for this time
  */
-export function createSimulatedPlatform(time, seed, transports) {
+export function createSimulatedPlatform(time, seed, transports, openPages = () => NO_PAGES) {
   /** @type {string[]} */
   const threads = [];
   let numbers = randomNumbers(seed);
   const random = () => numbers();
   const reseed = () => void (numbers = randomNumbers(seed));
-  const platform = { clock: time.clock(), random, transports, probes: IDLE_MACHINE };
+  /** @type {Stopped[]} */
+  const stops = [];
+  const suspend = (/** @type {number} */ ms) => {
+    const fromUs = time.nowUs;
+    time.nowUs += 1000 * ms;
+    stops.push({ fromUs, toUs: time.nowUs });
+  };
+  const stopProbe = () => ({ sample: () => stops.splice(0) });
+  const platform = {
+    clock: time.clock(),
+    random,
+    transports,
+    openPages,
+    probes: { ...IDLE_MACHINE, stops: stopProbe },
+  };
   /** @type {StartThread} */
   const startThread = (program, data) => {
     threads.push(String(program.pathname.split('/').at(-1)));
     return startInProcess(time, { ...platform, startThread }, program, data);
   };
-  return { ...platform, startThread, threads, reseed };
+  return { ...platform, startThread, threads, reseed, suspend };
 }
 
 /**

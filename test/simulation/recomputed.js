@@ -7,10 +7,11 @@ import { checkThresholds, parseThreshold } from '../../src/stats/thresholds.js';
 import { assertAgrees, assertDistribution, isCensored, totalUs, windowOf } from '../helpers/recompute.js';
 import { sumOf } from '../helpers/run-file.js';
 import { FUNDER } from './features.js';
+import { NODE_CPU_US_PER_SECOND } from './pages.js';
 import { IDLE_MACHINE } from './platform.js';
 
 /**
- * @import { RunFile } from '../../src/contracts/run-file.d.ts'
+ * @import { MetricsReading, RunFile } from '../../src/contracts/run-file.d.ts'
  * @import { Law } from './laws.js'
  * @import { Observed } from './run.js'
  * @import { Row } from '../helpers/recompute.js'
@@ -476,8 +477,49 @@ export const FAULTLESS = {
     const { state } = chain.blockAt(seen.number);
     const senders = new Set(chain.submissions.map(({ from }) => from).filter((from) => from !== FUNDER));
     const poor = [...senders].filter((from) => chain.balanceIn(state, from) < refillBelowWei);
+    // A funder that has too little pays nobody, and says so.
+    const { fundAmountWei } = config.wallets;
+    const neededWei = poor.reduce((sum, from) => sum + BigInt(fundAmountWei ?? 0) - chain.balanceIn(state, from), 0n);
+    if (chain.balanceIn(state, FUNDER) < neededWei) return;
     if (poor.length > 0 && (refills?.payments ?? 0) === 0)
       yield `${poor.length} wallets were below ${refillBelowWei} wei, and none was paid: ${JSON.stringify(refills)}`;
+  },
+
+  *'the CPU time of a node is that of its profiles'(observed, run) {
+    const { nodeProfile, rates, window } = run;
+    if (!nodeProfile) return;
+    for (const { name, stacks, profiledMs } of nodeProfile.filter((one) => one.stacks !== null)) {
+      const { cpuUs, groups } = /** @type {NonNullable<typeof stacks>} */ (stacks);
+      const usedUs = (NODE_CPU_US_PER_SECOND * profiledMs) / 1000;
+      if (Math.abs(cpuUs - usedUs) > 1) yield `${name}: ${cpuUs} us in ${profiledMs} ms, not ${usedUs}`;
+      const sum = groups.reduce((all, { selfUs }) => all + selfUs, 0);
+      if (Math.abs(sum - cpuUs) > 1) yield `${name}: the groups have ${sum} us of ${cpuUs}`;
+      if (profiledMs > window.durationMs + 1) yield `${name}: ${profiledMs} ms of a window of ${window.durationMs}`;
+    }
+    const perOperationUs = shownFigure('node.cpu_per_op', run);
+    const isKnown = nodeProfile.every(({ stacks }) => stacks !== null) && Boolean(rates.verifiedPerSecond);
+    if ((perOperationUs !== null) !== isKnown) yield `node.cpu_per_op is ${perOperationUs}`;
+    const perSecond = Number(perOperationUs) * Number(rates.verifiedPerSecond);
+    if (isKnown && Math.abs(perSecond / (nodeProfile.length * NODE_CPU_US_PER_SECOND) - 1) > 1e-3)
+      yield `${perOperationUs} us an operation and ${rates.verifiedPerSecond} per second are ${perSecond} us per second`;
+    if (hasNoFault(observed.configuration) && run.end === 'duration' && nodeProfile[0].stacks === null)
+      yield `no profile: ${JSON.stringify(nodeProfile[0].missing)}`;
+  },
+
+  *'metrics of the nodes are those of their time'({ config, chain, behaviour }, { intervals }) {
+    const nodes = config.chain.nodeMetrics.map(({ name }) => name);
+    for (const { probes } of nodes.length > 0 ? intervals : []) {
+      /** @type {Partial<MetricsReading>} */
+      const { series = {}, missing = {} } = probes.metrics ?? {};
+      if (probes.metrics === null && behaviour.away === undefined && behaviour.silent === undefined)
+        yield `no metrics: ${probes.why.metrics}`;
+      for (const node of probes.metrics === null ? [] : nodes) {
+        const head = series[`chain_head_block{node="${node}"}`] ?? null;
+        if ((head === null) === (missing[String(node)] === undefined))
+          yield `${node}: head ${head}, ${missing[String(node)]}`;
+        if (Number(head) > Number(chain.head().block.number)) yield `${node} has block ${head}`;
+      }
+    }
   },
 
   *'an automatic warm-up ends with the first operations and blocks'({ blocks, config, loadStartUs, samples }, run) {

@@ -15,7 +15,7 @@ import { KNOWN, singlesOf } from './suite.js';
  * @typedef {object} RecordedRun
  * @property {Configuration} configuration
  * @property {string} result the main figures, in words
- * @property {Record<string, string>} parts digests of the members of the run file, of its merge alone, of all figures, of what was shown during the run, of the messages and of the terminal
+ * @property {Record<string, string>} parts digests of the members of the run file, of its merge alone, of all figures, of what was shown during the run, of the requests to the nodes, of the messages and of the terminal
  */
 
 const FILE = new URL('recorded.ndjson', import.meta.url);
@@ -59,7 +59,7 @@ export function runToRecord(simulator, configuration) {
 }
 
 /** @param {Observed} observed @returns {RecordedRun} */
-export function recordOf({ configuration, code, run, lines, live, text }) {
+export function recordOf({ configuration, code, run, lines, live, requests, text }) {
   const file = run === null ? null : comparableOf(run);
   const figures = file === null ? [] : figureNames().map((name) => figureIn(file, name));
   const hasLoad = file !== null && file.end !== 'set_up_failed';
@@ -69,6 +69,7 @@ export function recordOf({ configuration, code, run, lines, live, text }) {
     figures,
     live,
     merged,
+    requests,
     messages: lines,
     terminal: text.replaceAll(MEMORY, ''),
   }).filter(([name]) => !NOT_RECORDED.has(name));

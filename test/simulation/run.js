@@ -11,6 +11,7 @@ import { dialectTransport } from '../helpers/dialect-node.js';
 import { createMemoryChain } from '../helpers/memory-chain.js';
 import { configOf, runConfig } from '../helpers/simulated-run.js';
 import { BEHAVIOURS, FILES, featuresIn } from './features.js';
+import { createNodePages } from './pages.js';
 import { VirtualTime, createSimulatedPlatform } from './platform.js';
 
 /**
@@ -19,7 +20,8 @@ import { VirtualTime, createSimulatedPlatform } from './platform.js';
  * @import { BeforeLoad, Platform, Sample } from '../../src/contracts/load.d.ts'
  * @import { LiveFigures, Output } from '../../src/contracts/output.d.ts'
  * @import { RunFile } from '../../src/contracts/run-file.d.ts'
- * @import { Behaviour } from './features.js'
+ * @import { RpcRequest } from '../helpers/endpoint.js'
+ * @import { Behaviour, Value } from './features.js'
  *
  * @typedef {Readonly<Record<string, string>>} Configuration value by feature
  *
@@ -37,6 +39,7 @@ import { VirtualTime, createSimulatedPlatform } from './platform.js';
  * @property {SeenBlock[]} blocks
  * @property {LiveFigures[]} live
  * @property {RunFile[]} partials
+ * @property {string[]} requests what the nodes were asked during and after the load: microseconds since it began, node, method and parameters
  * @property {ReturnType<typeof createMemoryChain>} chain
  * @property {ReturnType<ReturnType<typeof createMemoryChain>['head']>} before the chain when the load began
  * @property {string[]} threads programs that were started in threads
@@ -68,7 +71,7 @@ export function createSimulator({ stretch = 1, wallets = 6 } = {}) {
     return {
       argv: ['-t', `${wallets}`, ...length, ...urls, ...words],
       env: Object.assign({}, ...values.map(({ env = {} }) => env)),
-      rich: values.find(({ rich }) => rich !== undefined)?.rich,
+      funds: values.find(({ rich }) => rich !== undefined),
     };
   };
   /** @param {Configuration} configuration @returns {Promise<string | null>} why the command line is refused */
@@ -97,23 +100,41 @@ export function createSimulator({ stretch = 1, wallets = 6 } = {}) {
 /**
  * @param {Configuration} configuration
  * @param {number} seed
- * @param {{argv: string[], env: NodeJS.ProcessEnv, rich?: string, stretch: number, isAligned: boolean}} words
+ * @param {{argv: string[], env: NodeJS.ProcessEnv, funds?: Value, stretch: number, isAligned: boolean}} words
  * @returns {Promise<Observed>}
  */
-async function simulate(configuration, seed, { argv, env, rich, stretch, isAligned }) {
+async function simulate(configuration, seed, { argv, env, funds = {}, stretch, isAligned }) {
   const config = await configOf(argv, env);
   const behaviour = BEHAVIOURS[configuration.chain ?? 'usual'];
   const time = new VirtualTime();
   const clock = time.clock();
-  const chain = createMemoryChain({ clock, ...behaviour.chain, ...(rich !== undefined && { rich }) });
+  const { rich, richWei } = funds;
+  const chain = createMemoryChain({
+    ...{ clock, ...behaviour.chain },
+    ...(rich !== undefined && { rich }),
+    ...(richWei !== undefined && { richWei }),
+  });
   let loadStartUs = Infinity;
+  /** @type {string[]} */
+  const requests = [];
   const sinceLoad = () => (loadStartUs === Infinity ? -1 : (clock.nowUs() - loadStartUs) / (1e6 * stretch));
+  const note = (/** @type {number} */ node, /** @type {RpcRequest} */ { method, params }) => {
+    if (loadStartUs === Infinity) return;
+    requests.push(`${clock.nowUs() - loadStartUs} ${node} ${method} ${JSON.stringify(params)}`);
+  };
   // No two things happen at one instant.
   let latency = randomNumbers(seed + 1);
+  const outages = outagesOf(behaviour, sinceLoad, stretch);
+  const latencyMs = () => 10 + 4 * latency();
+  const reach = async (/** @type {number} */ node) => {
+    await clock.sleep(latencyMs() + outages.silentMs());
+    if (outages.isAway(node)) throw new Error('connection refused');
+  };
   const platform = createSimulatedPlatform(
     time,
     seed,
-    transportsOf(behaviour, chain, clock, { sinceLoad, latencyMs: () => 10 + 4 * latency() }),
+    transportsOf(behaviour, chain, clock, { sinceLoad, note, latencyMs, ...outages }),
+    createNodePages({ clock, head: () => Number(chain.head().block.number), reach }),
   );
   const user = new User(configuration.act ?? 'none', clock, randomNumbers(seed));
   /** @type {BeforeLoad} */
@@ -146,6 +167,10 @@ async function simulate(configuration, seed, { argv, env, rich, stretch, isAlign
       loadStartUs = startUs;
       seen.before = chain.head();
       for (const [seconds, act] of behaviour.acts ?? []) clock.after(() => act(chain), seconds * 1000 * stretch);
+      if (behaviour.suspended !== undefined) {
+        const [from, to] = behaviour.suspended;
+        clock.after(() => void platform.suspend((to - from) * 1000 * stretch), from * 1000 * stretch);
+      }
       user.loadBegins();
     },
     sample: (sample) => void seen.samples.push(sample),
@@ -174,7 +199,7 @@ async function simulate(configuration, seed, { argv, env, rich, stretch, isAlign
       ...(isAligned && { beforeLoad: align }),
     });
     return {
-      ...{ configuration, config, behaviour, code, lines, error, chain, loadStartUs, ...seen },
+      ...{ configuration, config, behaviour, code, lines, error, requests, chain, loadStartUs, ...seen },
       ...{
         command: `stress ${argv.join(' ')}`,
         text: screen.join('\n'),
@@ -237,19 +262,36 @@ class User {
 }
 
 /**
+ * When the nodes cannot be reached.
+ * @param {Behaviour} behaviour
+ * @param {() => number} sinceLoad seconds
+ * @param {number} stretch
+ */
+function outagesOf({ away, silent }, sinceLoad, stretch) {
+  return {
+    /** Until it answers again. */
+    silentMs: () => {
+      const [from, to] = silent ?? [Infinity, Infinity];
+      return sinceLoad() >= from && sinceLoad() < to ? (to - sinceLoad()) * 1000 * stretch : 0;
+    },
+    /** @param {number} node */
+    isAway: (node) => {
+      const [from, to, only = node] = away ?? [Infinity, Infinity];
+      return node === only && sinceLoad() >= from && sinceLoad() < to;
+    },
+  };
+}
+
+/**
  * @param {Behaviour} behaviour
  * @param {ReturnType<typeof createMemoryChain>} chain
  * @param {Platform['clock']} clock
- * @param {{sinceLoad: () => number, latencyMs: () => number}} network sinceLoad: seconds
+ * @param {ReturnType<typeof outagesOf> & {sinceLoad: () => number, latencyMs: () => number, note: (node: number, request: RpcRequest) => void}} network
+ *   sinceLoad: seconds; note: takes each request
  * @returns {Platform['transports']}
  */
-function transportsOf({ before, after, takesMs = () => 0, lagMs = {}, away }, chain, clock, network) {
-  const { sinceLoad, latencyMs } = network;
-  /** @param {number} node */
-  const isAway = (node) => {
-    const [from, to, only = node] = away ?? [Infinity, Infinity];
-    return node === only && sinceLoad() >= from && sinceLoad() < to;
-  };
+function transportsOf({ before, after, takesMs = () => 0, lagMs = {} }, chain, clock, network) {
+  const { sinceLoad, latencyMs, note, silentMs, isAway } = network;
   /** By number. @type {Map<number, (options: any) => Transport>} */
   const nodes = new Map();
   /** @param {number} node */
@@ -258,8 +300,9 @@ function transportsOf({ before, after, takesMs = () => 0, lagMs = {}, away }, ch
     /** @type {any} */
     const dialect = {
       before: (/** @type {any} */ request, /** @type {any} */ context) => {
+        note(node, request);
         if (isAway(node)) throw new Error('connection refused');
-        const waitMs = takesMs(request);
+        const waitMs = takesMs(request) + silentMs();
         if (waitMs > 0) return clock.sleep(waitMs).then(() => before?.(request, { ...context, ...more() }));
         return before?.(request, { ...context, ...more() });
       },

@@ -1,11 +1,11 @@
 import { secretsOf } from '../../chain/rpc.js';
 import { oneLine } from '../../errors.js';
-import { fetchPage } from '../../node-page.js';
+import { readPage } from '../../node-page.js';
 import { MOST_BYTES, NoProfile, readProfile } from './pprof.js';
 
 /**
- * @import { Dispatcher } from 'undici'
  * @import { Clock } from '../../contracts/common.d.ts'
+ * @import { PageReader } from '../../contracts/load.d.ts'
  * @import { Reader } from './thread.js'
  */
 
@@ -18,17 +18,16 @@ const WORDS_CHARS = 120;
 /**
  * Reads CPU profiles of a URL such as http://127.0.0.1:6060/debug/pprof/profile.
  * @param {URL} url may contain credentials
- * @param {{dispatcher: Dispatcher, clock: Clock}} tools
+ * @param {{pages: PageReader, clock: Clock}} tools
  * @returns {Reader}
  */
-export function endpointReader(url, { dispatcher, clock }) {
+export function endpointReader(url, { pages, clock }) {
   const secrets = secretsOf(url);
   return async (seconds, signal) => {
     const asked = new URL(url);
     asked.searchParams.set('seconds', String(seconds));
-    const limit = AbortSignal.timeout(seconds * 1000 + LATE_MS);
     const startUs = clock.nowUs();
-    const page = fetchPage(asked, { dispatcher, signal: AbortSignal.any([signal, limit]) });
+    const page = readPage(pages, asked, { clock, ms: seconds * 1000 + LATE_MS, signal });
     const { statusCode, body } = await page.catch((error) => {
       throw failureOf(error, seconds, secrets);
     });

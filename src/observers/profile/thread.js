@@ -1,4 +1,3 @@
-import { Agent } from 'undici';
 import { displayUrl } from '../../chain/rpc.js';
 import { oneLine } from '../../errors.js';
 import { endpointReader } from './endpoint.js';
@@ -87,20 +86,13 @@ class Source {
 }
 
 /** @type {SideWork<{sources: ProfileSource[], insecure: boolean}, ProfileMessage, NodeProfile[]>} */
-export default async function profileNodes({ sources, insecure }, _rpcs, { onMessage, post, clock }) {
+export default async function profileNodes({ sources, insecure }, _rpcs, { onMessage, post, clock, openPages }) {
   const over = new AbortController();
   const { signal } = over;
-  const dispatcher = new Agent({
-    connect: { rejectUnauthorized: !insecure },
-    maxResponseSize: MOST_BYTES,
-    headersTimeout: 0,
-  });
+  const pages = openPages({ insecure, maxBytes: MOST_BYTES });
   const all = sources.map((source) => {
     const { url, pid } = source;
-    return new Source(
-      source,
-      url === null ? perfReader(pid, clock) : endpointReader(new URL(url), { dispatcher, clock }),
-    );
+    return new Source(source, url === null ? perfReader(pid, clock) : endpointReader(new URL(url), { pages, clock }));
   });
   const reports = () => all.map((source) => source.report());
   const onPiece = () => post({ profiles: reports() });
@@ -120,6 +112,6 @@ export default async function profileNodes({ sources, insecure }, _rpcs, { onMes
   await ended;
   // Requests and programs under way were ended.
   await reading;
-  await dispatcher.destroy();
+  await pages.close();
   return reports();
 }

@@ -248,11 +248,13 @@ export class Refiller {
     const perSecond = Number(now.spentWei - before.spentWei) / windowS;
     const seconds = perSecond > 0 ? Number(funderWei) / perSecond : Infinity;
     const isLow = seconds < WARN_S;
-    const has =
-      funderWei === 0n
-        ? 'has no funds left'
-        : `has ${exactAmount(funderWei)}, which lasts for about ${timeText(seconds)}`;
-    if (isLow && !this.#isLow) warn('funder', `the funder ${funder.address} ${has}: pay it more, or wallets run dry`);
+    if (isLow && !this.#isLow) {
+      const has =
+        funderWei === 0n
+          ? 'has no funds left'
+          : `has ${exactAmount(funderWei)}, which lasts for about ${timeText(seconds)}`;
+      warn('funder', `the funder ${funder.address} ${has}: pay it more, or wallets run dry`);
+    }
     this.#isLow = isLow;
   }
 }

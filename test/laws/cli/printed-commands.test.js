@@ -229,7 +229,7 @@ const VALUES = {
   ...{
     'send-rpc': [SECRETS.STRESS_SEND_RPC],
     'check-rpc': [SECRETS.STRESS_SEND_RPC],
-    'node-metrics': [`http://u:p@x.io`],
+    'node-metrics': [`http://u:p@x.io`, `one=http://u:p@x.io/a,two=http://127.0.0.1:1`],
     'node-profile': [`one=http://u:p@x.io/profile,perf`],
   },
   ...{ flashblocks: ['wss://user:pass-word@x.io/', 'ws://127.0.0.1:1'], calls: ['light', './my calls'] },

@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import { Checkpoints, Watch } from '../../../src/core/reports.js';
 import { Stop } from '../../../src/core/stop.js';
 import { InternalError, OutputError } from '../../../src/errors.js';
+import { openPages } from '../../../src/node-page.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { IDLE_MACHINE } from '../../simulation/platform.js';
 import { fails } from '../../helpers/fake-rpc.js';
@@ -118,8 +119,8 @@ describe('Checkpoints', () => {
 function watchOf(given) {
   /** @type {string[]} */
   const said = [];
-  const node = { pid: null, metrics: null, series: null, insecure: false };
-  const options = { node, rpc: null, clock: createFakeClock(), probes: IDLE_MACHINE, ...given };
+  const node = { pid: null, metrics: [], series: null, insecure: false };
+  const options = { node, rpc: null, clock: createFakeClock(), openPages, probes: IDLE_MACHINE, ...given };
   return { said, watch: new Watch({ ...options, warn: (words) => void said.push(words) }) };
 }
 
@@ -127,7 +128,7 @@ it(
   'Watch: the first reading of the node has nothing of the set-up',
   { skip: !existsSync('/proc/self/stat') },
   async () => {
-    const node = { pid: process.pid, metrics: null, series: null, insecure: false };
+    const node = { pid: process.pid, metrics: [], series: null, insecure: false };
     const { watch } = watchOf({ node });
     const before = process.cpuUsage();
     while (process.cpuUsage(before).user < 200_000);

@@ -3,8 +3,8 @@ import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { Function as ProfiledFunction, Line, Location, Profile, Sample, StringTable, ValueType } from 'pprof-format';
 import { createClock } from '../../../src/clock.js';
+import { openPages } from '../../../src/node-page.js';
 import { groupOf, isSystemCall } from '../../../src/observers/profile/groups.js';
 import { stacksIn } from '../../../src/observers/profile/perf.js';
 import { NoProfile, readProfile } from '../../../src/observers/profile/pprof.js';
@@ -13,38 +13,7 @@ import profileNodes from '../../../src/observers/profile/thread.js';
 import { encoded } from '../../../src/outputs/pprof.js';
 import { figureOf } from '../../../src/stats/figures.js';
 import { unknown } from '../../../src/stats/unknown.js';
-
-/**
- * A profile as a Go program serves it.
- * @param {Array<[names: string[], ns: number]>} stacks the first caller first
- * @param {{types?: Array<[string, string]>, durationMs?: number}} [options]
- */
-function profileOf(
-  stacks,
-  {
-    types = [
-      ['samples', 'count'],
-      ['cpu', 'nanoseconds'],
-    ],
-    durationMs = 0,
-  } = {},
-) {
-  const stringTable = new StringTable();
-  const names = [...new Set(stacks.flatMap(([all]) => all))];
-  const idOf = (/** @type {string} */ name) => names.indexOf(name) + 1;
-  return Buffer.from(
-    new Profile({
-      sampleType: types.map(
-        ([type, unit]) => new ValueType({ type: stringTable.dedup(type), unit: stringTable.dedup(unit) }),
-      ),
-      sample: stacks.map(([all, ns]) => new Sample({ locationId: [...all].reverse().map(idOf), value: [1, ns] })),
-      location: names.map((name) => new Location({ id: idOf(name), line: [new Line({ functionId: idOf(name) })] })),
-      function: names.map((name) => new ProfiledFunction({ id: idOf(name), name: stringTable.dedup(name) })),
-      stringTable,
-      durationNanos: durationMs * 1e6,
-    }).encode(),
-  );
-}
+import { profileOf } from '../../helpers/pprof-body.js';
 
 const HASH = ['main', 'eth/trie.(*hasher).hash', 'crypto/keccak.keccakF1600'];
 const STACKS = /** @type {Array<[string[], number]>} */ ([
@@ -219,6 +188,7 @@ describe('the thread of profiles', () => {
         'profiles' in message && isEnough(/** @type {any} */ (message).profiles) && tell({ isOver: true }),
       clock: createClock(),
       random: Math.random,
+      openPages,
     });
     tell({ windowMs: 3600 });
     const [profile] = await result;

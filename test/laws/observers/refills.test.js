@@ -268,7 +268,7 @@ describe('a refill', () => {
     assert.deepEqual(sent, []);
     assert.match(
       warnings[0],
-      /^refill: wallets were not refilled: the funder 0xf{40} has 1 ether, the payments need 3 ether$/,
+      /^refill: wallets were not refilled: the funder 0xf{40} has 1 ether, the payments need 3 ether; pay it 2 ether more, or ask for less by -t or --fund-amount$/,
     );
   });
 

@@ -65,6 +65,41 @@ test('a slower candidate: every metric, its interval, the speed-ups, and one sen
   assert.equal(compareExit(comparison), 0);
 });
 
+test('series of the nodes that differ most come first, counters per second, and none is a claim', () => {
+  const { base, candidate, options } = sidesOf(EIGHT, changed(0));
+  for (const [i, run] of [...base, ...candidate].entries()) {
+    const isB = candidate.includes(run);
+    const wave = Math.sin(7 * i);
+    const row = (/** @type {number} */ n) => ({
+      requests_total: 1000 * i + n * (isB ? 150 : 100) * (1 + 0.02 * wave),
+      pending: 40 + 10 * wave + (n % 2),
+      limit: 7,
+      locks: isB ? 30 : 20 - (n % 2),
+    });
+    const [interval] = run.intervals;
+    run.intervals = [1, 2, 3].map((n) => ({
+      ...interval,
+      ...{ phase: 'load', startMs: 1000 * (n - 1), endMs: 1000 * n },
+      probes: { ...interval.probes, metrics: { series: row(n) } },
+    }));
+  }
+  const comparison = compare(base, candidate, options);
+  assert.deepEqual(
+    comparison.nodeSeries?.map(({ name, isPerSecond }) => [name, isPerSecond]),
+    [
+      ['locks', false],
+      ['requests_total', true],
+      ['pending', false],
+    ],
+  );
+  const shown = compareText(comparison);
+  assert.match(
+    shown,
+    /Metrics of the nodes +baseline +candidate +change\n +locks +19\.3 +30 .*\n +requests_total, per second +100 +150 +\+/,
+  );
+  assert.match(comparison.verdict.sentence, /^no difference of TPS is shown/);
+});
+
 test('a faster candidate, and an equal one', () => {
   assert.equal(comparisonOf(EIGHT, changed(0.15)).verdict.word, 'faster');
   const same = comparisonOf(EIGHT, changed(0));
