@@ -121,6 +121,10 @@ export type Comparison = {
     onFastest: Omit<SpeedUp, 'speedUp'> & { slowDown: number | null };
   };
   distributions: ComparedDistributions & { censored: ComparedDistributions };
+  /** With --node-profile: CPU time for an operation by function, tested with the other metrics. */
+  nodeFunctions?: ComparedMetric[];
+  /** With --node-profile: the stacks of both sides. */
+  nodeStacks?: StacksDifference;
   /** With --node-metrics: the series that differ most; none is tested. */
   nodeSeries?: SeriesDifference[];
   failIf: JudgedFailIf[];
@@ -132,6 +136,16 @@ export type Comparison = {
   warnings: string[];
   sequential?: Sequential;
   verdict: { word: Word | 'undecided'; sentence: string };
+};
+
+/** CPU time of the nodes for an operation by stacks, in microseconds; frames: index of the caller (-1: none), index of the name, CPU time of the function itself in base and candidate. */
+export type StacksDifference = {
+  baseUs: number;
+  candidateUs: number;
+  names: string[];
+  frames: number[][];
+  otherBaseUs: number;
+  otherCandidateUs: number;
 };
 
 /** A series of the nodes' Prometheus pages; base and candidate: means of the runs; effect: their difference, in standard deviations of the runs. */

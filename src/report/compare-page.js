@@ -2,6 +2,7 @@ import { compareResult, sideNames, sideWords } from '../studies/compare-text.js'
 import { metricOf } from '../studies/metrics.js';
 import { chartBox, latencyCharts, namedAxis, rounded, sentence } from './charts.js';
 import { counted, quantity } from '../text.js';
+import { differenceFlame, flameFigure } from './flame.js';
 import { html, list, renderPage, section } from './html.js';
 import { badBadge, badge, headline, listSection, minuteOf, note, passedBadge, tableSection } from './sections.js';
 
@@ -14,7 +15,7 @@ import { badBadge, badge, headline, listSection, minuteOf, note, passedBadge, ta
 
 /** @param {Comparison} comparison @returns {string} an HTML document */
 export function renderCompare(comparison) {
-  const { metrics, verdict, startedAt, warnings, differences, failIf } = comparison;
+  const { metrics, verdict, startedAt, warnings, differences, failIf, nodeStacks } = comparison;
   const result = compareResult(comparison);
   const [sides, changes, ...tables] = result.tables;
   const charts = [...latencies(comparison), runsChart(comparison)];
@@ -45,10 +46,25 @@ export function renderCompare(comparison) {
         ),
       ],
     )}
-    ${section('charts', 'Latencies, and run by run', chartBox(charts))} ${tables.map((table) => tableSection(table))}
+    ${section('charts', 'Latencies, and run by run', chartBox(charts))} ${nodeSection(comparison)}
+    ${tables.map((table) => tableSection(table))}
     ${section('method', 'How it was tested', list(methodWords(comparison)))} ${tableSection(sides)}`,
     charts,
+    flames: nodeStacks === undefined ? [] : [differenceFlame(nodeStacks)],
   });
+}
+
+/** Where the nodes of both sides spend their CPU time. @param {Comparison} comparison */
+function nodeSection({ nodeStacks, ...sides }) {
+  if (nodeStacks === undefined) return '';
+  const { baseUs, candidateUs } = nodeStacks;
+  const [base, candidate] = sideNames(sides).map(sideWords);
+  const words = `Red functions take more CPU time for an operation in ${candidate} than in ${base}, blue ones less; each is as wide as the mean of both. All: ${quantity(baseUs / 1000, 'ms')} in ${base}, ${quantity(candidateUs / 1000, 'ms')} in ${candidate}`;
+  return section(
+    'node-cpu',
+    'CPU time of the node',
+    flameFigure('flame-difference', 'Difference of the stacks', words),
+  );
 }
 
 /** The result is in the last column, which a phone does not show. @param {readonly string[]} cells */

@@ -10,14 +10,17 @@ import { dataTable, note, tableDetails } from './sections.js';
  * functions.
  *
  * @import { RunFile } from '../contracts/run-file.d.ts'
+ * @import { StacksDifference } from '../contracts/study.d.ts'
  * @import { ReadProfile } from '../stats/node-profile.js'
  * @import { Part } from './html.js'
  *
  * @typedef {object} Flame the stacks of a graph
  * @property {string} id of its element
  * @property {string[]} names of the functions
- * @property {number[][]} frames index of the caller (-1: none), index of the name, CPU time of the function itself
+ * @property {number[][]} frames index of the caller (-1: none), index of the name, CPU time of the function itself; of a
+ *   difference the mean of both sides, and how much more the candidate has
  * @property {number} otherUs CPU time of stacks that are not drawn
+ * @property {boolean} [isDifference]
  */
 
 const KEYS =
@@ -31,6 +34,15 @@ export function flamesOf(run) {
     frames,
     otherUs,
   }));
+}
+
+/** The stacks of both sides of a comparison. @param {StacksDifference} stacks @returns {Flame} */
+export function differenceFlame({ names, frames, otherBaseUs, otherCandidateUs }) {
+  return {
+    ...{ id: 'flame-difference', names: names.map(shortName), isDifference: true },
+    frames: frames.map(([caller, name, base, candidate]) => [caller, name, (base + candidate) / 2, candidate - base]),
+    otherUs: (otherBaseUs + otherCandidateUs) / 2,
+  };
 }
 
 /** @param {RunFile} run @returns {Part[]} */

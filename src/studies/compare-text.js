@@ -3,7 +3,7 @@ import { tableOf } from '../outputs/table.js';
 import { counted, digits, milliseconds, percent, quote, timeText } from '../text.js';
 import { mean } from './statistics.js';
 import { metricOf } from './metrics.js';
-import { NODE_CPU } from '../stats/node-profile.js';
+import { NODE_CPU, shortName } from '../stats/node-profile.js';
 import { fewestPairs } from './sequential.js';
 
 /**
@@ -107,6 +107,7 @@ export function compareResult(comparison) {
       metricsTable(comparison),
       ratiosTable(comparison),
       conditionsTable(comparison),
+      functionsTable(comparison),
       seriesTable(comparison),
     ].filter(({ rows }) => rows.length > 0),
     notes: [
@@ -122,23 +123,52 @@ function isShown({ word }) {
   return word === 'faster' || word === 'slower';
 }
 
-/** What the node of one side needs more for an operation, and for what: where that is shown. @param {Comparison} comparison @returns {string[]} */
+/** Functions that a note names. */
+const NAMED_FUNCTIONS = 3;
+
+/** How the CPU time of the nodes for an operation differs, and in what: only what is shown. @param {Comparison} comparison @returns {string[]} */
 function nodeCpuNotes(comparison) {
-  const { metrics } = comparison;
-  const whole = metrics.find(({ name }) => name === NODE_CPU);
-  if (whole === undefined || !isShown(whole)) return [];
-  const moreMs = (/** @type {ComparedMetric} */ { base, candidate }) => (candidate.mean - base.mean) / 1000;
-  const parts = metrics
-    .filter((metric) => metric.name.startsWith(`${NODE_CPU}.`) && isShown(metric))
-    .sort((a, b) => Math.abs(moreMs(b)) - Math.abs(moreMs(a)))
-    .map((metric) => {
-      const by = moreMs(metric);
-      return `${metric.label.replace(/^.*: /, '')} ${by > 0 ? '+' : '-'}${digits(Math.abs(by))} ms`;
-    });
+  const { metrics, nodeFunctions = [] } = comparison;
+  const shown = metrics.filter((metric) => metric.name.startsWith(NODE_CPU) && isShown(metric));
+  const whole = shown.find(({ name }) => name === NODE_CPU);
+  const groups = byDifference(shown.filter((metric) => metric !== whole));
+  const functions = byDifference(nodeFunctions.filter(isShown)).slice(0, NAMED_FUNCTIONS);
+  const parts = [...groups, ...functions].map((metric) => `${partName(metric)} ${signedMs(moreMs(metric))}`);
+  const node = `the node of ${sideWords(sideNames(comparison)[1])}`;
+  if (whole === undefined && parts.length === 0) return [];
+  if (whole === undefined) return [`${node} needs other CPU time for an operation: ${parts.join(', ')}`];
   const by = moreMs(whole);
   const words = `${digits(Math.abs(by))} ms ${by > 0 ? 'more' : 'less'} CPU for an operation (p ${pText(whole.pAdjusted)})`;
-  const node = `the node of ${sideWords(sideNames(comparison)[1])}`;
   return [`${node} needs ${words}${parts.length > 0 ? `: ${parts.join(', ')}` : ''}`];
+}
+
+/** @param {ComparedMetric} metric in microseconds */
+const moreMs = ({ base, candidate }) => (candidate.mean - base.mean) / 1000;
+
+/** @param {number} ms */
+const signedMs = (ms) => `${ms > 0 ? '+' : '-'}${digits(Math.abs(ms))} ms`;
+
+/** @param {ComparedMetric[]} metrics @returns {ComparedMetric[]} the largest difference first */
+function byDifference(metrics) {
+  return [...metrics].sort((a, b) => Math.abs(moreMs(b)) - Math.abs(moreMs(a)));
+}
+
+/** @param {ComparedMetric} metric a group of functions, or a function */
+function partName({ name, label }) {
+  return name.startsWith(`${NODE_CPU}:`) ? shortName(label) : label.replace(/^.*: /, '');
+}
+
+/** @param {Comparison} comparison @returns {Table} empty without --node-profile */
+function functionsTable({ nodeFunctions = [], ...sides }) {
+  const rows = byDifference(nodeFunctions).map((metric) => [
+    shortName(metric.label),
+    ...[metric.base.mean, metric.candidate.mean].map((us) => `${digits(us / 1000)} ms`),
+    ...[signedMs(moreMs(metric)), pText(metric.pAdjusted), metric.word],
+  ]);
+  const columns = ['', ...sideNames(sides), 'difference', 'p', 'result'];
+  return tableOf('node-functions', 'CPU of the node for an operation', columns, rows, [
+    'The functions with most CPU time of their own, the largest differences first; they are tested together with the figures above',
+  ]);
 }
 
 /** Files of version 0.2.0 may have no names. @param {Pick<Comparison, 'base' | 'candidate'>} comparison */

@@ -11,6 +11,7 @@ import { isPlain } from '../stats/sample.js';
 import { counted, digits, percent } from '../text.js';
 import { SEQUENTIAL_WORDS, judgeFailIf, methodWords, speedUps, verdictOf } from './compare-text.js';
 import { metricOf, settingsOf } from './metrics.js';
+import { comparedFunctions, stacksDifference } from './node-cpu.js';
 import { differingSeries } from './node-series.js';
 import { pairedFigure, stepDownMaxT, unpairedFigure } from './max-t.js';
 import { legible, safeName, schemaOf } from './run-files.js';
@@ -306,7 +307,7 @@ export function compare(baseRuns, candidateRuns, options) {
     runs: { base: base.length, candidate: candidate.length },
     alpha: ALPHA,
     minimum: needed,
-    secondaries: metrics.length - 1 + raw.length,
+    secondaries: metrics.length - 1 + raw.length + compared.functions.length,
     words: methodWords(isPaired, words, needed),
     ...(sequential && {
       ...{ name: 'sequential', test: 'betting on the signs of log ratios', alpha: MAX_FALSE_ALARMS },
@@ -315,6 +316,7 @@ export function compare(baseRuns, candidateRuns, options) {
   };
   const [ofBase, ofCandidate] = [base, candidate].map((entries) => entries.map(({ run }) => run));
   const nodeSeries = differingSeries(ofBase, ofCandidate);
+  const nodeStacks = stacksDifference(ofBase, ofCandidate);
   const comparison = {
     schema: schemaOf('compare'),
     startedAt: all.map(({ run }) => run.startedAt).sort()[0],
@@ -327,6 +329,8 @@ export function compare(baseRuns, candidateRuns, options) {
     metrics,
     speedUps: speedUps(metrics),
     distributions: distributions(base, candidate),
+    ...(compared.functions.length > 0 && { nodeFunctions: compared.functions }),
+    ...(nodeStacks !== null && { nodeStacks }),
     ...(nodeSeries.length > 0 && { nodeSeries }),
     failIf: failIf.map((condition) => judgeFailIf(condition, compared)),
     differences,
@@ -358,21 +362,22 @@ function leftOutOf(failures) {
   return pairs.filter((pair, i) => pairs.indexOf(pair) < i);
 }
 
-/** @param {Entry[]} base @param {Entry[]} candidate @param {Required<Pick<CompareOptions, 'primary' | 'more' | 'failIf'>> & {isPaired: boolean, sequential?: Sequential}} options @returns {{deciding: number, metrics: ComparedMetric[], raw: ComparedMetric[], zeros: string[], warnings: string[]}} */
+/** @param {Entry[]} base @param {Entry[]} candidate @param {Required<Pick<CompareOptions, 'primary' | 'more' | 'failIf'>> & {isPaired: boolean, sequential?: Sequential}} options @returns {{deciding: number, functions: ComparedMetric[], metrics: ComparedMetric[], raw: ComparedMetric[], zeros: string[], warnings: string[]}} */
 export function compareMetrics(base, candidate, { primary, more, failIf, isPaired, sequential }) {
   const main = metricOf(primary);
   const conditions = new Set(failIf.map(({ metric }) => metric));
   const asked = new Set([main.name, ...more, ...conditions]);
-  const profiled = comparedProfileFigures([...base, ...candidate].map(({ run }) => run));
+  const runs = [...base, ...candidate].map(({ run }) => run);
+  const profiled = comparedProfileFigures(runs);
+  const functions = comparedFunctions(runs);
   const wanted = new Set([...asked, ...SECONDARIES, ...profiled]);
   const files = [...base, ...candidate].map(({ file }) => displayName(file));
-  const readings = [...wanted].map((name) => {
-    const metric = metricOf(name);
+  const readings = [...[...wanted].map(metricOf), ...functions].map((metric) => {
     const sides = { base: valuesOf(base, metric.read), candidate: valuesOf(candidate, metric.read) };
     const values = [...sides.base, ...sides.candidate];
     const odd = values.findIndex((value) => !((value ?? 0) > 0));
     const why = odd < 0 ? '' : `${metric.label} is ${values[odd] ?? 'not measured'} in ${files[odd]}`;
-    return { metric, sides, kind: kindOf(values, name !== main.name && conditions.has(name)), why };
+    return { metric, sides, kind: kindOf(values, metric.name !== main.name && conditions.has(metric.name)), why };
   });
   if (readings[0].kind !== 'ratio')
     throw new InputError(`${readings[0].why}, so that no ratio can be made of it: choose another --metric`);
@@ -398,9 +403,11 @@ export function compareMetrics(base, candidate, { primary, more, failIf, isPaire
     candidate: summary(sides.candidate, valuesOf(candidate, isAtLeast)),
     ...decisions[i],
   }));
+  const isFunction = (/** @type {{name: string}} */ { name }) => functions.some((one) => one.name === name);
   return {
     deciding,
-    metrics: metrics.filter((_, i) => !compared[i].isRaw),
+    functions: metrics.filter(isFunction),
+    metrics: metrics.filter((one, i) => !compared[i].isRaw && !isFunction(one)),
     raw: metrics.filter((_, i) => compared[i].isRaw),
     zeros: readings.flatMap(({ metric, kind }) => (kind === 'zero' ? metric.name : [])),
     warnings: readings.flatMap(({ kind, why }) => (kind === null ? `not compared: ${why}` : [])),

@@ -12,24 +12,33 @@
  * @property {FlameFrame[]} callees the widest first
  * @property {number} selfUs
  * @property {number} totalUs with the functions that it called
+ * @property {number | null} moreUs in a difference: how much more of it the candidate has, with the functions that it called
  */
 
 const FLAME_ROW_PX = 18;
 /** A narrower frame is not drawn. */
 const FLAME_LEAST_SHARE = 0.001;
 const FLAME_COLORS = 6;
+/** Shares of the whole CPU time from which on a difference has a stronger color. */
+const FLAME_STEPS = [0.002, 0.01, 0.03];
 
 /** @param {Flame} flame @returns {FlameFrame} all of it */
-function flameTree({ names, frames, otherUs }) {
+function flameTree({ names, frames, otherUs, isDifference = false }) {
+  const more = (/** @type {number} */ us) => (isDifference ? us : null);
   /** @type {FlameFrame} */
-  const all = { name: 'all', caller: null, callees: [], selfUs: 0, totalUs: 0 };
-  const nodes = frames.map(([, name, selfUs]) => {
-    return /** @type {FlameFrame} */ ({ name: names[name], caller: all, callees: [], selfUs, totalUs: selfUs });
+  const all = { name: 'all', caller: null, callees: [], selfUs: 0, totalUs: 0, moreUs: more(0) };
+  const nodes = frames.map(([, name, selfUs, moreUs = 0]) => {
+    const frame = { name: names[name], caller: all, callees: [], selfUs, totalUs: selfUs, moreUs: more(moreUs) };
+    return /** @type {FlameFrame} */ (frame);
   });
-  const others = { name: 'other stacks', caller: all, callees: [], selfUs: otherUs, totalUs: otherUs };
+  const others = { name: 'other stacks', caller: all, callees: [], selfUs: otherUs, totalUs: otherUs, moreUs: more(0) };
   for (const [i, [caller]] of frames.entries()) nodes[i].caller = caller === -1 ? all : nodes[caller];
   // Callers come before the functions that they called.
-  for (const node of [...nodes].reverse()) /** @type {FlameFrame} */ (node.caller).totalUs += node.totalUs;
+  for (const { caller, totalUs, moreUs } of [...nodes].reverse()) {
+    if (caller === null) continue;
+    caller.totalUs += totalUs;
+    if (caller.moreUs !== null) caller.moreUs += moreUs ?? 0;
+  }
   for (const node of nodes) /** @type {FlameFrame} */ (node.caller).callees.push(node);
   if (otherUs > 0) all.callees.push(others);
   all.totalUs += otherUs;
@@ -110,7 +119,14 @@ class FlameGraph {
   #tell(frame) {
     if (frame === null || this.#status === null) return;
     const share = (/** @type {number} */ us) => `${((100 * us) / Math.max(1, this.#all.totalUs)).toPrecision(3)} %`;
-    this.#status.textContent = `${frame.name}: ${share(frame.totalUs)}, ${share(frame.selfUs)} in itself`;
+    const shares = `${share(frame.totalUs)}, ${share(frame.selfUs)} in itself`;
+    const ms = (/** @type {number} */ us) => `${(us / 1000).toPrecision(3)} ms`;
+    const { totalUs, moreUs } = frame;
+    const difference =
+      moreUs === null
+        ? ''
+        : `; ${ms(totalUs - moreUs / 2)} in the baseline, ${ms(totalUs + moreUs / 2)} in the candidate`;
+    this.#status.textContent = `${frame.name}: ${shares}${difference}`;
   }
 
   #draw() {
@@ -144,13 +160,20 @@ class FlameGraph {
     const element = document.createElement('div');
     element.textContent = frame.name;
     element.title = frame.name;
-    element.className = `c${[...frame.name].reduce((sum, letter) => sum + letter.charCodeAt(0), 0) % FLAME_COLORS}`;
+    element.className = flameColor(frame, this.#all.totalUs);
     if (isFound) element.classList.add('is-found');
     element.style.left = `${100 * left}%`;
     element.style.width = `${100 * share}%`;
     element.style.top = `${row * FLAME_ROW_PX}px`;
     this.#drawn.set(frame, element);
   }
+}
+
+/** @param {FlameFrame} frame @param {number} allUs @returns {string} a class */
+function flameColor({ name, moreUs }, allUs) {
+  if (moreUs === null) return `c${[...name].reduce((sum, letter) => sum + letter.charCodeAt(0), 0) % FLAME_COLORS}`;
+  const step = FLAME_STEPS.filter((least) => Math.abs(moreUs) >= least * allUs).length;
+  return step === 0 ? 'same' : `${moreUs > 0 ? 'more' : 'less'}-${step}`;
 }
 
 /** @param {readonly Flame[]} flames */

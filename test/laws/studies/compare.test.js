@@ -8,6 +8,7 @@ import { Distribution } from '../../../src/stats/histogram.js';
 import { resultText } from '../../../src/outputs/table.js';
 import { compareResult, parseFailIf } from '../../../src/studies/compare-text.js';
 import { compare, compareExit } from '../../../src/studies/compare.js';
+import { renderCompare } from '../../../src/report/compare-page.js';
 import { reader } from '../../../src/studies/run-files.js';
 import { equalBy } from '../../helpers/equal-by.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
@@ -98,6 +99,73 @@ test('series of the nodes that differ most come first, counters per second, and 
     /Metrics of the nodes +baseline +candidate +change\n +locks +19\.3 +30 .*\n +requests_total, per second +100 +150 +\+/,
   );
   assert.match(comparison.verdict.sentence, /^no difference of TPS is shown/);
+});
+
+/** A profile of a second, in which hashing takes this much longer. @param {number} hashing @param {number} wave */
+function profileOf(hashing, wave) {
+  const us = [300_000 * hashing * wave, 200_000 * wave, 100_000 / wave].map(Math.round);
+  const names = ['main', 'go-ethereum/trie.(*hasher).hash', 'crypto/keccak.keccakF1600', 'core/vm.(*EVM).Call', 'gc'];
+  const [hash, evm, gc] = us;
+  const cpuUs = hash + evm + gc;
+  const functions = [names[2], names[3], names[4]].map((name, i) => ({ name, selfUs: us[i], totalUs: us[i] }));
+  const groups = ['state trie', 'EVM execution', 'garbage collection'].map((name, i) => ({
+    ...{ name, selfUs: us[i], functions: [] },
+  }));
+  const frames = [[-1, 0, 0], [0, 1, 0], [1, 2, hash], [0, 3, evm], [-1, 4, gc]]; // prettier-ignore
+  const stacks = { cpuUs, systemCallUs: 0, groups, functions, names, frames, otherUs: 0 };
+  return [{ name: 'node', source: 'http://127.0.0.1:6060', pieces: 1, profiledMs: 1000, missing: {}, stacks }];
+}
+
+/** @param {number} hashing of the candidate */
+function profiled(hashing) {
+  return (/** @type {'A' | 'B'} */ side, /** @type {number} */ i) => {
+    const wave = 1 + 0.01 * Math.sin(7 * i);
+    const nodeProfile = profileOf(side === 'B' ? hashing : 1, wave);
+    return { tps: 100, latencyMs: 50 * wave, over: { nodeProfile } };
+  };
+}
+
+test('CPU time of the nodes: groups and functions are tested, and the stacks of both sides are kept', () => {
+  const comparison = comparisonOf(EIGHT, profiled(2));
+  const words = Object.fromEntries(comparison.nodeFunctions?.map(({ label, word }) => [label, word]) ?? []);
+  assert.deepEqual(words, {
+    'crypto/keccak.keccakF1600': 'slower',
+    'core/vm.(*EVM).Call': 'no difference shown',
+    gc: 'no difference shown',
+  });
+  assert.ok(!comparison.metrics.some(({ name }) => name.includes(':')));
+  assert.equal(comparison.method.secondaries, comparison.metrics.length - 1 + 3);
+  // 600,000 us in a second of 100 operations, and 300,000 us more.
+  const { baseUs, candidateUs, names, frames } = comparison.nodeStacks ?? assert.fail();
+  assert.deepEqual(
+    [baseUs, candidateUs].map((us) => Math.round(us / 100)),
+    [60, 90],
+  );
+  const keccak = frames.find(([, name]) => names[name] === 'crypto/keccak.keccakF1600') ?? assert.fail();
+  assert.deepEqual(
+    keccak.slice(2).map((us) => Math.round(us / 100)),
+    [30, 60],
+  );
+  assert.match(
+    compareText(comparison),
+    /the node of the candidate needs 3 ms more CPU for an operation \(p 0\.0\d+\): state trie \+3 ms, keccak\.keccakF1600 \+3 ms/,
+  );
+  const page = renderCompare(comparison);
+  assert.match(page, /id="flame-difference"/);
+  assert.match(page, /Red functions take more CPU time for an operation in the candidate than in the baseline/);
+});
+
+test('CPU time of equal nodes is no claim', () => {
+  const comparison = comparisonOf(EIGHT, profiled(1));
+  assert.ok(comparison.nodeFunctions?.every(({ word }) => word === 'no difference shown'));
+  assert.doesNotMatch(compareText(comparison), /the node of the candidate needs/);
+});
+
+test('stacks of one side alone are no difference', () => {
+  const { base, candidate, options } = sidesOf(EIGHT, profiled(2));
+  for (const run of candidate) run.nodeProfile = undefined;
+  const comparison = compare(base, candidate, options);
+  assert.deepEqual([comparison.nodeStacks, comparison.nodeFunctions], [undefined, undefined]);
 });
 
 test('a faster candidate, and an equal one', () => {
