@@ -3,12 +3,15 @@ import { join, resolve } from 'node:path';
 import { randomInt } from 'node:crypto';
 import { EXIT, InputError, OutputError, UnavailableError, displayName, oneLine } from '../errors.js';
 import { makeFolder, writeFileAtomically } from '../files.js';
+import { readJsonFile } from '../json-file.js';
 import { percentText } from '../outputs/format.js';
 import { resultMarkdown } from '../outputs/markdown.js';
 import { tableOf } from '../outputs/table.js';
 import { randomNumbers } from '../random.js';
 import { counted, percent, printable } from '../text.js';
 import { Bisection, CONFIDENCE } from './bisection.js';
+import { nodeCpuNotes } from './compare-text.js';
+import { compare } from './compare.js';
 import { FATAL, failure, isVerified } from './experiment.js';
 import { checkOut, readRange, short } from './git-range.js';
 import { metricOf } from './metrics.js';
@@ -22,6 +25,7 @@ import { runStudy } from './study.js';
  * commit, in an order drawn by chance, until src/studies/bisection.js is sure.
  *
  * @import { Config } from '../contracts/config.d.ts'
+ * @import { RunFile } from '../contracts/run-file.d.ts'
  * @import { Parts, StudyConfig, StudyFile } from '../contracts/study.d.ts'
  * @import { BisectionEnd } from './bisection.js'
  * @import { Made, TOOLS, RunRequest } from './experiment.js'
@@ -37,7 +41,7 @@ import { runStudy } from './study.js';
  * @property {Record<string, string>} skipped reason by commit
  * @property {BisectPair[]} pairs
  * @property {Array<{id: string, subject: string, probability: number}>} commits with their probabilities to be the first bad one
- * @property {{reason: string, words: string, from: string, to: string, probability: number} | null} result
+ * @property {{reason: string, words: string, from: string, to: string, probability: number, notes?: string[]} | null} result notes: how the CPU time of the node differs
  *
  * @typedef {object} BisectPair
  * @property {string} commit
@@ -279,9 +283,32 @@ class BisectRun {
   #conclude(end) {
     const { reason, from, to, probability } = end;
     const { id } = this.#commits[from];
-    this.#study.file.result = { reason, words: this.#endWords(end), from: id, to: this.#commits[to].id, probability };
+    const notes = reason === 'found' ? this.#nodeNotes(to) : [];
+    const words = this.#endWords(end);
+    const more = notes.length > 0 ? { notes } : {};
+    this.#study.file.result = { reason, words, from: id, to: this.#commits[to].id, probability, ...more };
     if (reason === 'better') this.exitCodes.push(EXIT.badInput);
     else if (reason !== 'found' && reason !== 'equal') this.exitCodes.push(EXIT.incomplete);
+  }
+
+  /**
+   * How the CPU time of the node differs from the found commit on: with --node-profile, and where that is shown.
+   * @param {number} found position of the commit
+   */
+  #nodeNotes(found) {
+    const { file, folder } = this.#study;
+    const ids = this.#commits.slice(found).map(({ id }) => id);
+    const pairs = file.pairs.filter(({ commit }) => ids.includes(commit)).map(({ files }) => files);
+    const [base, candidate] = [0, 1].map((side) =>
+      pairs.map((files) => /** @type {RunFile} */ (readJsonFile(join(folder, files[side])))),
+    );
+    if ([...base, ...candidate].some(({ nodeProfile }) => !nodeProfile)) return [];
+    const comparison = compare(base, candidate, {
+      ...{ baseFiles: pairs.map(([good]) => good), candidateFiles: pairs.map(([, other]) => other) },
+      ...{ primary: this.#metric.name, pairs: true, allowDifferent: true, mayDiffer: new Set(), stress: '' },
+      names: { base: short(this.#commits[0].id), candidate: short(this.#commits[found].id) },
+    });
+    return nodeCpuNotes(comparison);
   }
 
   /** @param {BisectionEnd} end @returns {string} */
@@ -332,7 +359,9 @@ function chanceText(share) {
 
 /** @param {BisectFile} file @returns {string} */
 export function bisectText(file) {
-  return printable(file.result?.words ?? `the bisection has not ended: ${counted(file.pairs.length, 'pair')}`);
+  const { words = `the bisection has not ended: ${counted(file.pairs.length, 'pair')}`, notes = [] } =
+    file.result ?? {};
+  return [words, ...notes].map(printable).join('\n');
 }
 
 /** The verdict, and the commits that were measured with the median change of their pairs. @param {BisectFile} file @returns {string} */

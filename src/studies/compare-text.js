@@ -127,7 +127,7 @@ function isShown({ word }) {
 const NAMED_FUNCTIONS = 3;
 
 /** How the CPU time of the nodes for an operation differs, and in what: only what is shown. @param {Comparison} comparison @returns {string[]} */
-function nodeCpuNotes(comparison) {
+export function nodeCpuNotes(comparison) {
   const { metrics, nodeFunctions = [] } = comparison;
   const shown = metrics.filter((metric) => metric.name.startsWith(NODE_CPU) && isShown(metric));
   const whole = shown.find(({ name }) => name === NODE_CPU);

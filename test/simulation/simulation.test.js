@@ -1,6 +1,6 @@
 /**
- * Every pair of features on a chain in memory: a few runs here, with STRESS_SIMULATION_CASES more (npm run test:nightly), and
- * any number with npm run simulate.
+ * Every pair of features on a chain in memory: a few runs here, with STRESS_SIMULATION_CASES more and all recorded ones
+ * (npm run test:nightly), and any number with npm run simulate.
  */
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
@@ -21,6 +21,7 @@ import { simulateMany } from './suite.js';
 
 const CASES = Number(process.env.STRESS_SIMULATION_CASES ?? 10);
 const SEED = 1;
+const isWriting = process.env.GOLDEN === 'write';
 
 describe('simulated runs', () => {
   const simulator = createSimulator();
@@ -29,12 +30,13 @@ describe('simulated runs', () => {
   it('recorded runs keep the laws, and give what they gave', async () => {
     const before = new Map(recordedRuns().map((one) => [JSON.stringify(one.configuration), one]));
     const now = [];
-    for (const configuration of await configurationsToRecord(simulator)) {
+    const isShort = !isWriting && process.env.STRESS_SIMULATION_CASES === undefined;
+    for (const configuration of await configurationsToRecord(simulator, { isShort })) {
       const observed = await runToRecord(simulator, configuration);
       assert.deepEqual(violationsIn(observed), [], observed.command);
       now.push(recordOf(observed));
     }
-    if (process.env.GOLDEN === 'write') return writeRecorded(now);
+    if (isWriting) return writeRecorded(now);
     const changed = now.flatMap((one) => {
       const was = before.get(JSON.stringify(one.configuration));
       const changes = was === undefined ? ['not recorded yet'] : changesBetween(was, one);
