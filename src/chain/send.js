@@ -206,7 +206,7 @@ class OrderSubmission {
   }
 
   accept() {
-    this.#sender.taken?.note(this.#sent.fee);
+    this.#sender.taken?.note(this.#sent.fee, this.#sender.clock.nowUs());
   }
 
   isTaken() {

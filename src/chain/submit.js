@@ -50,10 +50,10 @@ export function createTaken(clock) {
   let last = null;
   let lastUs = -Infinity;
   return {
-    // Each operation that is accepted comes here.
-    note: (offer) => {
+    note: (offer, atUs) => {
+      if (offer === null) return;
       last = offer;
-      lastUs = clock.nowUs();
+      lastUs = atUs;
     },
     // Offers follow the base fee; what is raised by itself doubles.
     isLike: (offer) =>

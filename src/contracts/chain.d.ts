@@ -396,7 +396,8 @@ export type Sender = {
 
 /** The offer that the node has taken last. */
 export type Taken = {
-  note: (offer: Fee) => void;
+  /** offer: null: the operation has no transaction yet */
+  note: (offer: Fee | null, atUs: number) => void;
   /** whether the node has just taken an offer like this one: it refuses another one because its pool is full */
   isLike: (offer: Fee) => boolean;
 };

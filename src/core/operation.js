@@ -283,6 +283,7 @@ export async function runSteps(tools, operation) {
     }
     if (operation.isCancelled) return;
     operation.sample.acceptedAtUs = clock.nowUs();
+    tools.taken.note(operation.fee, operation.sample.acceptedAtUs);
     operation.error = null;
     operation.endSubmission();
     void tools.storm?.accepted(operation);

@@ -107,11 +107,17 @@ export class Resubmission {
     /** @type {Operation[]} */
     const all = [];
     let held = 0;
+    const overdueMs = this.#overdueAfterMs();
+    // Every operation in flight comes here with every block.
     for (const operation of live) {
       if (operation.inclusion !== null || operation.sample.acceptedAtUs === null) continue;
       const last = this.#lastCheckOf(operation);
       last.block ??= newestBlock;
-      if (this.isDue(operation) || this.#isPassed(operation, newestBlock)) all.push(operation);
+      const waitedMs = waitedOf(operation, last, nowUs);
+      const isOld = waitedMs >= OVERDUE_MS[0];
+      if (isOld && (waitedMs >= dueAfterMs(last, overdueMs) || this.#isPassed(operation, last, newestBlock)))
+        all.push(operation);
+      else if (last.isGone) all.push(operation);
       else held += 1;
     }
     // Rotates, so that slow operations do not hide others.
@@ -133,34 +139,26 @@ export class Resubmission {
 
   /** @param {object} operation @returns {Rebroadcast} */
   #lastCheckOf(operation) {
-    const known = this.#rebroadcasts.get(operation) ?? { atUs: 0, times: 0, block: null };
-    this.#rebroadcasts.set(operation, known);
-    return known;
+    const known = this.#rebroadcasts.get(operation);
+    if (known !== undefined) return known;
+    /** @type {Rebroadcast} */
+    const first = { atUs: 0, times: 0, block: null };
+    this.#rebroadcasts.set(operation, first);
+    return first;
   }
 
   /** Whether it is to be looked at, or sent again. @param {Operation} operation */
   isDue(operation) {
-    const { times } = this.#lastCheckOf(operation);
-    return this.#waitedMs(operation) >= Math.min(this.#overdueAfterMs() * 2 ** Math.min(times, 10), MAX_INTERVAL_MS);
+    const last = this.#lastCheckOf(operation);
+    return waitedOf(operation, last, this.#tools.clock.nowUs()) >= dueAfterMs(last, this.#overdueAfterMs());
   }
 
-  /** @param {Operation} operation @param {number} newestBlock */
-  #isPassed(operation, newestBlock) {
+  /** @param {Operation} operation @param {Rebroadcast} last @param {number} newestBlock */
+  #isPassed(operation, { block, times, isLooked }, newestBlock) {
     const { limits } = this.#tools;
-    const { block, times, isLooked, isGone } = this.#lastCheckOf(operation);
-    if (isGone) return true;
     if (isLooked || times > 0 || block === null || newestBlock - block < PASSED_BLOCKS) return false;
-    if (limits.wasFullSince(block) || this.#waitedMs(operation) < OVERDUE_MS[0]) return false;
+    if (limits.wasFullSince(block)) return false;
     return limits.isEvicting || (aheadOf(operation) === 0 && operation.account.slots.length > 1);
-  }
-
-  /** Since the node accepted it, or it was last sent again. @param {Operation} operation */
-  #waitedMs(operation) {
-    const { sample, startedAtUs } = operation;
-    return (
-      (this.#tools.clock.nowUs() - Math.max(sample.acceptedAtUs ?? startedAtUs, this.#lastCheckOf(operation).atUs)) /
-      1000
-    );
   }
 
   #overdueAfterMs() {
@@ -255,7 +253,7 @@ export class Resubmission {
       const isTooLow = fee !== null && presigner.isTooLow(fee);
       const isSkipped = newestBlock - takenAtBlock >= SKIPPED_BLOCKS;
       const isQueued = pending === nonce;
-      if (isTooLow) resubmissions.leftOutMs += this.#waitedMs(operation);
+      if (isTooLow) resubmissions.leftOutMs += waitedOf(operation, last, clock.nowUs());
       if (isTooLow || (isSkipped && isQueued)) await this.send(operation, { isTooLow, isQueued });
       else if (isSkipped && (await this.#isReplaced(operation, last.block ?? newestBlock, newestBlock))) return;
       else if (isSkipped) await this.send(operation);
@@ -283,7 +281,7 @@ export class Resubmission {
 
   /** Whether blocks have left it out, and it was replaced. @param {Operation} operation @param {number} fromBlock @param {number} newestBlock */
   async #isReplaced(operation, fromBlock, newestBlock) {
-    const { presigner, resubmissions, isShown } = this.#tools;
+    const { clock, presigner, resubmissions, isShown } = this.#tools;
     const { fee, account } = operation;
     if (!isShown || fee === null) return false;
     const waiting = { address: account.wallet.address, fee, ...presigner.needOf(operation) };
@@ -293,7 +291,7 @@ export class Resubmission {
     if (evidence.isTipKnown && !evidence.isTipLow && !this.#isOvertaken(operation)) return false;
     const last = this.#lastCheckOf(operation);
     if (last.replacements === undefined) resubmissions.leftOut += 1;
-    resubmissions.leftOutMs += this.#waitedMs(operation);
+    resubmissions.leftOutMs += waitedOf(operation, last, clock.nowUs());
     last.replacements ??= 0;
     this.leftOutWords = reasonFor(evidence);
     return last.replacements < MAX_REPLACEMENTS && (await this.#replace(operation, evidence));
@@ -382,7 +380,7 @@ export class Resubmission {
       await rpc.call('eth_sendRawTransaction', [operation.raw], 'resubmit', (endpoint) => {
         if ('sample' in operation && !operation.isCancelled) operation.sample.endpoint = endpoint ?? null;
       });
-      if (fee !== null) taken.note(fee);
+      taken.note(fee, clock.nowUs());
       return null;
     } catch (error) {
       retryPolicy.noteRetryAfter(error, clock.nowUs());
@@ -390,6 +388,16 @@ export class Resubmission {
       return meaningOf(refusalOf(error), () => fee !== null && taken.isLike(fee));
     }
   }
+}
+
+/** Milliseconds since the node accepted it, or it was last sent again. @param {Operation} operation @param {Rebroadcast} last @param {number} nowUs */
+function waitedOf({ sample, startedAtUs }, { atUs }, nowUs) {
+  return (nowUs - Math.max(sample.acceptedAtUs ?? startedAtUs, atUs)) / 1000;
+}
+
+/** @param {Rebroadcast} last @param {number} overdueMs of one that was never sent again */
+function dueAfterMs({ times }, overdueMs) {
+  return Math.min(overdueMs * 2 ** Math.min(times, 10), MAX_INTERVAL_MS);
 }
 
 /** Transactions of its wallet before it. @param {Operation} operation */

@@ -137,9 +137,8 @@ export class OperationSubmission {
 
   /** @param {unknown} answer */
   accept(answer) {
-    const { hash, fee } = this.#operation;
+    const { hash } = this.#operation;
     if (answer !== hash && submittedHash(answer, this.#tools.rpc) !== hash) throw new Failed('hash_mismatch');
-    if (fee !== null) this.#tools.taken.note(fee);
   }
 
   isTaken() {
