@@ -99,6 +99,7 @@ export function featuresIn(folder) {
     consistency: { none: {}, checked: { args: '--check consistency --check-share 20%' } },
     funds: {
       rich: {},
+      'little funds': { richWei: 9_000_000n, args: '--fund-amount 8000000wei' },
       'paid by a funder': { env: { STRESS_FUNDER_KEY: FUNDER_KEY }, rich: FUNDER },
       refills: {
         env: { STRESS_FUNDER_KEY: FUNDER_KEY },

@@ -71,7 +71,7 @@ export function createSimulator({ stretch = 1, wallets = 6 } = {}) {
     return {
       argv: ['-t', `${wallets}`, ...length, ...urls, ...words],
       env: Object.assign({}, ...values.map(({ env = {} }) => env)),
-      funds: values.find(({ rich }) => rich !== undefined),
+      funds: values.find(({ rich, richWei }) => (rich ?? richWei) !== undefined),
     };
   };
   /** @param {Configuration} configuration @returns {Promise<string | null>} why the command line is refused */

@@ -36,6 +36,7 @@ export const KNOWN = [
   ['a hold that begins before the window', { maxBaseFee: 'below all', load: 'rate', warmup: 'fixed' }],
   ['a rate in gas on both sides', { workload: 'mix', load: 'gas rate', inFlight: '4' }],
   ['levels of a pending block that is read', { ladder: 'all', inFlight: '4' }],
+  ['funds that last little longer than the load', { funds: 'little funds', inFlight: '4' }],
   ['wallets that are refilled', { funds: 'refills', inFlight: '4', workers: '2' }],
   ['two threads that are held', { maxBaseFee: 'low', workers: '2', chain: 'a rising base fee' }],
   [
