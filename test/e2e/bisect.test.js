@@ -10,7 +10,7 @@ import { bisect } from '../../src/studies/bisect.js';
 import { readRange } from '../../src/studies/git-range.js';
 import { equalBy } from '../helpers/equal-by.js';
 import { temporaryFolder } from '../helpers/temporary.js';
-import { runOf } from '../laws/studies/runs.js';
+import { nodeProfileOf, runOf } from '../laws/studies/runs.js';
 import { studied } from '../laws/studies/study.js';
 
 /** @import { TestContext } from 'node:test' */
@@ -28,11 +28,19 @@ function repositoryOf(t, first) {
 
 /**
  * @param {{folder: string, repository: string, ids: string[]}} where
- * @param {{first?: number, factor?: number, args?: string[], stop?: Stop, stopAt?: number, broken?: string[]}} [given]
- *   factor: of TPS from the first bad commit on; broken: ids that do not start
+ * @param {{first?: number, factor?: number, hashing?: number, args?: string[], stop?: Stop, stopAt?: number, broken?: string[]}} [given]
+ *   factor: of TPS from the first bad commit on; hashing: of its CPU time in the profile of the node; broken: ids that do not start
  */
 function bisected({ folder, repository, ids }, given = {}) {
-  const { first = 5, factor = 0.92, args = [], stop = new Stop(), stopAt = Infinity, broken = [] } = given;
+  const {
+    first = 5,
+    factor = 0.92,
+    hashing = null,
+    args = [],
+    stop = new Stop(),
+    stopAt = Infinity,
+    broken = [],
+  } = given;
   let current = 0;
   /** @type {any} */
   const startNode = async (/** @type {{cwd: string}} */ { cwd }) => {
@@ -48,7 +56,9 @@ function bisected({ folder, repository, ids }, given = {}) {
     ({ number }) => {
       if (number === stopAt) stop.request('interrupted', 130);
       const noise = 1 + 0.01 * Math.sin(12.9898 * number);
-      return { run: number >= stopAt ? null : runOf(number, { tps: 1000 * noise * (current >= first ? factor : 1) }) };
+      const isBad = current >= first;
+      const over = hashing === null ? {} : { nodeProfile: nodeProfileOf(isBad ? hashing : 1, noise) };
+      return { run: number >= stopAt ? null : runOf(number, { tps: 1000 * noise * (isBad ? factor : 1), over }) };
     },
     stop,
   );
@@ -84,6 +94,20 @@ describe('bisect()', () => {
     const again = bisected(where, { args: ['--build=echo "$STRESS_COMMIT" >> ../../built'] });
     assert.equal(await again.result, 0);
     assert.equal(again.runs.length, 0, 'the result is known');
+  });
+
+  it('says what the CPU time of the node went to from that commit on', async (t) => {
+    const where = repositoryOf(t, 5);
+    const { result, lines } = bisected(where, { hashing: 2 });
+    assert.equal(await result, 0);
+    const { notes } = fileIn(where.folder).result;
+    const named = where.ids[5].slice(0, 7);
+    assert.equal(notes.length, 1);
+    assert.match(
+      notes[0],
+      new RegExp(`^the node of "${named}" needs .* ms more CPU for an operation .*state trie \\+`),
+    );
+    assert.ok(lines.join('\n').includes(notes[0]));
   });
 
   it('continues after an interrupt with the pairs that are complete, and refuses another bisection', async (t) => {

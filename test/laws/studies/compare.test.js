@@ -12,7 +12,7 @@ import { renderCompare } from '../../../src/report/compare-page.js';
 import { reader } from '../../../src/studies/run-files.js';
 import { equalBy } from '../../helpers/equal-by.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
-import { runOf, sidesOf } from './runs.js';
+import { nodeProfileOf, runOf, sidesOf } from './runs.js';
 
 /** @import { RunFile } from '../../../src/contracts/run-file.d.ts' */
 
@@ -101,26 +101,11 @@ test('series of the nodes that differ most come first, counters per second, and 
   assert.match(comparison.verdict.sentence, /^no difference of TPS is shown/);
 });
 
-/** A profile of a second, in which hashing takes this much longer. @param {number} hashing @param {number} wave */
-function profileOf(hashing, wave) {
-  const us = [300_000 * hashing * wave, 200_000 * wave, 100_000 / wave].map(Math.round);
-  const names = ['main', 'go-ethereum/trie.(*hasher).hash', 'crypto/keccak.keccakF1600', 'core/vm.(*EVM).Call', 'gc'];
-  const [hash, evm, gc] = us;
-  const cpuUs = hash + evm + gc;
-  const functions = [names[2], names[3], names[4]].map((name, i) => ({ name, selfUs: us[i], totalUs: us[i] }));
-  const groups = ['state trie', 'EVM execution', 'garbage collection'].map((name, i) => ({
-    ...{ name, selfUs: us[i], functions: [] },
-  }));
-  const frames = [[-1, 0, 0], [0, 1, 0], [1, 2, hash], [0, 3, evm], [-1, 4, gc]]; // prettier-ignore
-  const stacks = { cpuUs, systemCallUs: 0, groups, functions, names, frames, otherUs: 0 };
-  return [{ name: 'node', source: 'http://127.0.0.1:6060', pieces: 1, profiledMs: 1000, missing: {}, stacks }];
-}
-
 /** @param {number} hashing of the candidate */
 function profiled(hashing) {
   return (/** @type {'A' | 'B'} */ side, /** @type {number} */ i) => {
     const wave = 1 + 0.01 * Math.sin(7 * i);
-    const nodeProfile = profileOf(side === 'B' ? hashing : 1, wave);
+    const nodeProfile = nodeProfileOf(side === 'B' ? hashing : 1, wave);
     return { tps: 100, latencyMs: 50 * wave, over: { nodeProfile } };
   };
 }
