@@ -12,7 +12,7 @@ import { counted, digits, percent } from '../text.js';
 import { SEQUENTIAL_WORDS, judgeFailIf, methodWords, speedUps, verdictOf } from './compare-text.js';
 import { metricOf, settingsOf } from './metrics.js';
 import { comparedFunctions, stacksDifference } from './node-cpu.js';
-import { differingSeries } from './node-series.js';
+import { differingSeries, tooFewReadings } from './node-series.js';
 import { pairedFigure, stepDownMaxT, unpairedFigure } from './max-t.js';
 import { legible, safeName, schemaOf } from './run-files.js';
 import { decidingAlpha, fewestPairs, sequencesOf } from './sequential.js';
@@ -126,6 +126,7 @@ function doubtsOf(base, candidate) {
     ...warn('the generator was the limit, not the node', ({ verdict }) => verdict?.name === 'generator-bound'),
     ...failures(base, candidate),
     ...(shortest ? [shortest.words] : []),
+    ...[tooFewReadings(entries.map(({ run }) => run))].filter((words) => words !== null),
     .../** @type {const} */ (['stress', 'node', 'platform', 'cpu', 'cores']).flatMap((name) =>
       differenceWords(entries, name, ({ environment }) => String(environment[name] ?? 'not known')),
     ),

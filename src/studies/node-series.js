@@ -61,6 +61,16 @@ function seriesOf({ intervals }) {
   );
 }
 
+/** What was read once has no growth, and no mean. @param {readonly RunFile[]} runs @returns {string | null} words */
+export function tooFewReadings(runs) {
+  const counts = runs.map(
+    ({ intervals }) => intervals.filter(({ phase, probes }) => phase === 'load' && probes.metrics !== null).length,
+  );
+  return counts.every((count) => count > 0) && counts.some((count) => count < 2)
+    ? 'the metrics of the nodes were read once in a run, which shows no difference: give a shorter --interval, or a longer --duration'
+    : null;
+}
+
 /** @param {readonly number[]} values */
 function spreadOf(values) {
   return values.length > 1 ? standardDeviation(values) : 0;

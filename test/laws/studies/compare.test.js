@@ -99,6 +99,10 @@ test('series of the nodes that differ most come first, counters per second, and 
     /Metrics of the nodes +baseline +candidate +change\n +locks +19\.3 +30 .*\n +requests_total, per second +100 +150 +\+/,
   );
   assert.match(comparison.verdict.sentence, /^no difference of TPS is shown/);
+  for (const run of candidate) run.intervals = run.intervals.slice(0, 1);
+  const { nodeSeries, warnings } = compare(base, candidate, options);
+  assert.equal(nodeSeries, undefined);
+  assert.match(warnings.join(), /the metrics of the nodes were read once in a run, .* give a shorter --interval/);
 });
 
 /** @param {number} hashing of the candidate */
