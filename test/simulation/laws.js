@@ -41,6 +41,26 @@ export function mergedAlone(json) {
   return mergeSources([source], ALONE, (file) => file).run;
 }
 
+/** With an instance that did the same with other wallets; the blocks are those of one of them, so that the gas of operations is not known. @param {RunFile} json plain data @returns {RunFile} */
+export function mergedTwice(json) {
+  const other = structuredClone(json);
+  const ids = ['1', '2'].map((digit) => json.id.slice(0, -1) + digit);
+  Object.assign(other, { id: ids[1], config: { ...other.config, offset: json.config.offset + json.config.threads } });
+  const sources = [{ ...json, id: ids[0] }, other].map((one, i) => {
+    return { name: `${i}.json`, isGiven: true, index: null, id: null, runId: null, read: () => ({ json: one }) };
+  });
+  return mergeSources(sources, ALONE, (file) => file).run;
+}
+
+/** Figures that two instances have twice. */
+const ADDED = Object.freeze(
+  'tps achieved asked attempted scheduled dropped started verified failed timed_out'.split(' '),
+);
+/** Figures that are the same for two equal instances as for one. */
+const KEPT = Object.freeze(
+  'avg min max p50 p99 start.p99 lag.p99 queued.p50 submit.p50 inclusion.p50 chain.gas fullness held broken'.split(' '),
+);
+
 /** Exit codes of runs that begin no load. @type {readonly number[]} */
 const BEFORE_LOAD = Object.freeze([EXIT.usage, EXIT.badInput, EXIT.unavailable, EXIT.refused, EXIT.interrupted]);
 
@@ -122,6 +142,21 @@ const OF_RUNS = {
     for (const [name, count] of Object.entries(json.window.counts))
       if (count !== /** @type {any} */ (merged.window.counts)[name])
         yield `${name} of the window is ${count}, and ${/** @type {any} */ (merged.window.counts)[name]} merged`;
+  },
+
+  *'a merge of two equal instances has twice the counts, and the same latency'(_, run) {
+    const json = JSON.parse(JSON.stringify(run));
+    const merged = mergedTwice(json);
+    for (const [names, times] of /** @type {const} */ ([
+      [ADDED, 2],
+      [KEPT, 1],
+    ]))
+      for (const name of names) {
+        const [own, sum] = [json, merged].map((one) => shownFigure(name, one));
+        const isSame =
+          own === null || sum === null ? own === sum : Math.abs(times * own - sum) <= 1e-3 + 2e-3 * Math.abs(sum);
+        if (!isSame) yield `${name} is ${own}, and ${sum} of two`;
+      }
   },
 
   *'spending is what the balances lost'({ chain, config }, { spending, audit, end }) {

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { figureNames, figureOf } from '../../src/stats/figures.js';
-import { mergedAlone } from './laws.js';
+import { mergedAlone, mergedTwice } from './laws.js';
 import { KNOWN, singlesOf } from './suite.js';
 
 /**
@@ -15,7 +15,7 @@ import { KNOWN, singlesOf } from './suite.js';
  * @typedef {object} RecordedRun
  * @property {Configuration} configuration
  * @property {string} result the main figures, in words
- * @property {Record<string, string>} parts digests of the members of the run file, of its merge alone, of all figures, of what was shown during the run, of the requests to the nodes, of the messages and of the terminal
+ * @property {Record<string, string>} parts digests of the members of the run file, of its merge alone and with an equal instance, of all figures, of what was shown during the run, of the requests to the nodes, of the messages and of the terminal
  */
 
 const FILE = new URL('recorded.ndjson', import.meta.url);
@@ -69,11 +69,13 @@ export function recordOf({ configuration, code, run, lines, live, requests, text
   const figures = file === null ? [] : figureNames().map((name) => figureIn(file, name));
   const hasLoad = file !== null && file.end !== 'set_up_failed';
   const merged = hasLoad ? { ...mergedAlone(file), ...NOT_RECORDED_OF_MERGES } : null;
+  const twice = hasLoad ? { ...mergedTwice(file), ...NOT_RECORDED_OF_MERGES } : null;
   const parts = Object.entries({
     ...file,
     figures,
     live,
     merged,
+    twice,
     requests,
     messages: lines,
     terminal: text.replaceAll(MEMORY, ''),
