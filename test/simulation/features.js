@@ -234,6 +234,7 @@ export const BEHAVIOURS = Object.freeze({
   usual: { causes: [] },
   'a reorg': { acts: [[3.3, (chain) => chain.reorg(2, true)]], causes: [] },
   'a reorg that loses transactions': { acts: [[3.3, (chain) => chain.reorg(2, false)]], causes: ['node-bound'] },
+  'a late reorg that loses transactions': { acts: [[6.6, (chain) => chain.reorg(3, false)]], causes: ['node-bound'] },
   'no blocks for a while': {
     acts: [
       [2.2, (chain) => chain.halt(true)],
