@@ -1,4 +1,4 @@
-import { compareResult, sideNames, sideWords } from '../studies/compare-text.js';
+import { compareResult, nodeCpuNotes, sideNames, sideWords } from '../studies/compare-text.js';
 import { metricOf } from '../studies/metrics.js';
 import { chartBox, latencyCharts, namedAxis, rounded, sentence } from './charts.js';
 import { counted, quantity } from '../text.js';
@@ -55,11 +55,12 @@ export function renderCompare(comparison) {
 }
 
 /** Where the nodes of both sides spend their CPU time. @param {Comparison} comparison */
-function nodeSection({ nodeStacks, ...sides }) {
+function nodeSection({ nodeStacks, ...comparison }) {
   if (nodeStacks === undefined) return '';
   const { baseUs, candidateUs } = nodeStacks;
-  const [base, candidate] = sideNames(sides).map(sideWords);
-  const words = `Red functions take more CPU time for an operation in ${candidate} than in ${base}, blue ones less; each is as wide as the mean of both. All: ${quantity(baseUs / 1000, 'ms')} in ${base}, ${quantity(candidateUs / 1000, 'ms')} in ${candidate}`;
+  const [base, candidate] = sideNames(comparison).map(sideWords);
+  const chance = nodeCpuNotes(comparison).length > 0 ? '' : 'No difference is shown, so the colors may be chance. ';
+  const words = `${chance}Red functions take more CPU time for an operation in ${candidate} than in ${base}, blue ones less; each is as wide as the mean of both. All: ${quantity(baseUs / 1000, 'ms')} in ${base}, ${quantity(candidateUs / 1000, 'ms')} in ${candidate}`;
   return section(
     'node-cpu',
     'CPU time of the node',

@@ -145,8 +145,11 @@ export function nodeCpuNotes(comparison) {
 /** @param {ComparedMetric} metric in microseconds */
 const moreMs = ({ base, candidate }) => (candidate.mean - base.mean) / 1000;
 
-/** @param {number} ms */
-const signedMs = (ms) => `${ms > 0 ? '+' : '-'}${digits(Math.abs(ms))} ms`;
+/** To a tenth of a microsecond. @param {number} ms */
+const signedMs = (ms) => {
+  const rounded = Math.round(1e4 * Math.abs(ms)) / 1e4;
+  return `${rounded === 0 ? '' : ms > 0 ? '+' : '-'}${digits(rounded)} ms`;
+};
 
 /** @param {ComparedMetric[]} metrics @returns {ComparedMetric[]} the largest difference first */
 function byDifference(metrics) {

@@ -14,7 +14,7 @@ import { mean } from './statistics.js';
 
 /** Each one more is another figure that may differ by chance. */
 const MOST_FUNCTIONS = 20;
-/** Stacks with a smaller share of the CPU time of both sides are part of the others. */
+/** A function with a smaller share of the CPU time of both sides, with those that it called, is part of its caller. */
 const LEAST_SHARE = 0.0005;
 
 /**
@@ -119,13 +119,19 @@ class MergedStacks {
     const frames = [];
     let [otherBaseUs, otherCandidateUs] = this.#otherUs;
     for (const [i, { caller, name, us }] of this.#frames.entries()) {
-      if (withCallees[i] < least) {
+      const above = Number(rowOf.get(caller));
+      if (withCallees[i] >= least) {
+        if (!names.has(name)) names.set(name, names.size);
+        rowOf.set(i, frames.push([above, names.get(name), ...us]) - 1);
+      } else if (above === -1) {
+        rowOf.set(i, -1);
         otherBaseUs += us[0];
         otherCandidateUs += us[1];
-        continue;
+      } else {
+        rowOf.set(i, above);
+        frames[above][2] += us[0];
+        frames[above][3] += us[1];
       }
-      if (!names.has(name)) names.set(name, names.size);
-      rowOf.set(i, frames.push([Number(rowOf.get(caller)), names.get(name), ...us.map(rounded)]) - 1);
     }
     return {
       ...{
@@ -133,7 +139,8 @@ class MergedStacks {
         candidateUs: rounded(candidateUs),
         names: [...names.keys()].map((i) => this.#names[i]),
       },
-      ...{ frames, otherBaseUs: rounded(otherBaseUs), otherCandidateUs: rounded(otherCandidateUs) },
+      frames: frames.map(([caller, name, ...us]) => [caller, name, ...us.map(rounded)]),
+      ...{ otherBaseUs: rounded(otherBaseUs), otherCandidateUs: rounded(otherCandidateUs) },
     };
   }
 }

@@ -130,6 +130,13 @@ test('CPU time of the nodes: groups and functions are tested, and the stacks of 
     [baseUs, candidateUs].map((us) => Math.round(us / 100)),
     [60, 90],
   );
+  // What takes little is part of its caller.
+  assert.ok(!names.includes('tiny'));
+  const evm = frames.find(([, name]) => names[name] === 'core/vm.(*EVM).Call') ?? assert.fail();
+  assert.deepEqual(
+    evm.slice(2).map((us) => Math.round(us / 100)),
+    [20, 20],
+  );
   const keccak = frames.find(([, name]) => names[name] === 'crypto/keccak.keccakF1600') ?? assert.fail();
   assert.deepEqual(
     keccak.slice(2).map((us) => Math.round(us / 100)),
@@ -148,6 +155,7 @@ test('CPU time of equal nodes is no claim', () => {
   const comparison = comparisonOf(EIGHT, profiled(1));
   assert.ok(comparison.nodeFunctions?.every(({ word }) => word === 'no difference shown'));
   assert.doesNotMatch(compareText(comparison), /the node of the candidate needs/);
+  assert.match(renderCompare(comparison), /No difference is shown, so the colors may be chance/);
 });
 
 test('stacks of one side alone are no difference', () => {

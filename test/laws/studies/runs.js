@@ -80,14 +80,21 @@ export function sidesOf(order, given) {
 /** A profile of a second, in which hashing takes this much longer. @param {number} hashing @param {number} wave */
 export function nodeProfileOf(hashing, wave) {
   const us = [300_000 * hashing * wave, 200_000 * wave, 100_000 / wave].map(Math.round);
-  const names = ['main', 'go-ethereum/trie.(*hasher).hash', 'crypto/keccak.keccakF1600', 'core/vm.(*EVM).Call', 'gc'];
+  const names = [
+    'main',
+    'go-ethereum/trie.(*hasher).hash',
+    'crypto/keccak.keccakF1600',
+    'core/vm.(*EVM).Call',
+    'gc',
+    'tiny',
+  ];
   const [hash, evm, gc] = us;
   const cpuUs = hash + evm + gc;
   const functions = [names[2], names[3], names[4]].map((name, i) => ({ name, selfUs: us[i], totalUs: us[i] }));
   const groups = ['state trie', 'EVM execution', 'garbage collection'].map((name, i) => ({
     ...{ name, selfUs: us[i], functions: [] },
   }));
-  const frames = [[-1, 0, 0], [0, 1, 0], [1, 2, hash], [0, 3, evm], [-1, 4, gc]]; // prettier-ignore
+  const frames = [[-1, 0, 0], [0, 1, 0], [1, 2, hash], [0, 3, evm - 100], [-1, 4, gc], [3, 5, 100]]; // prettier-ignore
   const stacks = { cpuUs, systemCallUs: 0, groups, functions, names, frames, otherUs: 0 };
   return [{ name: 'node', source: 'http://127.0.0.1:6060', pieces: 1, profiledMs: 1000, missing: {}, stacks }];
 }
