@@ -390,6 +390,13 @@ export function fullBlockAt(at) {
   };
 }
 
+/** @param {number} at @returns {Question<any>} a block as the node prints it, with its transactions: to repeat its hash; null: it does not have it */
+export function printedBlockAt(at) {
+  const read = (/** @type {any} */ answer) =>
+    typeof answer !== 'object' || !Array.isArray(answer?.transactions) || isOther(at, answer) ? null : answer;
+  return { method: 'eth_getBlockByNumber', params: [printed(at), true], read };
+}
+
 /** @type {Question<{number: number | null, hash: string | null, transactions: string[] | null}>} */
 export const PENDING_BLOCK = Object.freeze({
   method: 'eth_getBlockByNumber',

@@ -228,6 +228,12 @@ export class Wallet {
     return signTransaction(transaction, this.#encodedCall, this.#privateKey, signer);
   }
 
+  /** Of a text (EIP-191). @param {string} text @param {Signer} signer @returns {string} r, s and v in base64 */
+  signText(text, signer) {
+    const { r, s, yParity } = signer.sign(signer.keccak256(prefixed(text)), this.#privateKey);
+    return Buffer.from(`${r}${s}${yParity === 0 ? '1b' : '1c'}`, 'hex').toString('base64');
+  }
+
   /** For a call that is not repeated. @param {Transaction} transaction @param {Signer} signer */
   signOnce(transaction, signer) {
     return signTransaction(transaction, encodeCall(transaction.call), this.#privateKey, signer);
@@ -358,4 +364,27 @@ export function funderWallet(value) {
 /** @param {Uint8Array} privateKey */
 function toHexKey(privateKey) {
   return `0x${Buffer.from(privateKey).toString('hex')}`;
+}
+
+/** A text as EIP-191 has it signed. @param {string} text @returns {Uint8Array} */
+function prefixed(text) {
+  return Buffer.from(`\x19Ethereum Signed Message:\n${Buffer.byteLength(text)}${text}`);
+}
+
+/** @param {string} text @returns {(signature: string) => string | null} address in lower case by a signature of the text (EIP-191), in base64; null: it is none */
+export function signersOf(text) {
+  /** @type {WasmLibrary} */
+  const library = require('tiny-secp256k1');
+  const digest = Buffer.from(keccak256(prefixed(text)).slice(2), 'hex');
+  return (signature) => {
+    const bytes = Buffer.from(signature, 'base64');
+    if (bytes.length !== 65 || (bytes[64] !== 27 && bytes[64] !== 28)) return null;
+    try {
+      const point = library.recover(digest, bytes.subarray(0, 64), /** @type {0 | 1} */ (bytes[64] - 27), false);
+      return point === null ? null : `0x${keccak256(point.subarray(1)).slice(-40)}`;
+    } catch {
+      // r or s are above the order of the curve.
+      return null;
+    }
+  };
 }

@@ -193,6 +193,11 @@ export const commands = {
   bisect: study('bisect'),
   trend: study('trend'),
   merge: study('merge'),
+
+  verify: async (config, context) => {
+    const { verify } = await import('./verify-command.js');
+    return verify(config, context);
+  },
 };
 
 /**

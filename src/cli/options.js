@@ -14,7 +14,7 @@ import * as parse from './parse.js';
  * The table of options, and the commands they are for. An option is one row: parsing, --help, the environment, the
  * config file and its JSON Schema, completion, redaction, and every list of options follow from the rows.
  *
- * @typedef {'run' | 'node' | 'fund' | 'reclaim' | 'new-workload' | 'report' | 'sweep' | 'compare' | 'trend' | 'merge' | 'find' | 'bisect' | 'completion' | 'help' | 'version'} Command
+ * @typedef {'run' | 'node' | 'fund' | 'reclaim' | 'new-workload' | 'report' | 'sweep' | 'compare' | 'trend' | 'merge' | 'verify' | 'find' | 'bisect' | 'completion' | 'help' | 'version'} Command
  * @typedef {Exclude<Command, 'completion' | 'help' | 'version'>} WorkCommand a command that is more than text
  *
  * @typedef {keyof Config} Group of Config. Only options of the groups load, workload and network shape the load or its
@@ -78,7 +78,9 @@ const NAMES = Object.keys(WORKLOADS);
 const DETECTORS = Object.freeze(['auto', 'heads', 'blocks', 'sync']);
 
 const ALL = commandList('run', 'node', 'fund', 'reclaim', 'find', 'sweep', 'compare', 'bisect');
-const ANY = commandList(...ALL, 'new-workload', 'report', 'trend', 'merge');
+const ANY = commandList(...ALL, 'new-workload', 'report', 'trend', 'merge', 'verify');
+/** Commands with connections. */
+const CONNECTED = commandList('run', 'fund', 'reclaim', 'find', 'sweep', 'compare', 'bisect', 'verify');
 const REMOTE = commandList('run', 'fund', 'reclaim', 'find', 'sweep', 'compare', 'bisect');
 const ONE_ENDPOINT = commandList('run', 'fund', 'reclaim', 'find', 'sweep', 'bisect');
 /** Options of each run of a study. */
@@ -187,6 +189,12 @@ export const COMMANDS = Object.freeze({
     takes: 'files',
     help: 'add up the run files of all instances of one run, exactly: from a folder, files, or logs (-)',
     examples: ['merge results --expect 4 --out all.json'],
+  },
+  verify: {
+    usage: 'EVIDENCE... [RUN.json] [--rpc URL]',
+    takes: 'files',
+    help: 'check the evidence of a run (--evidence), with --rpc on the chain: each claim is confirmed, contradicted or not checkable',
+    examples: ['verify run.evidence run.json', 'verify run.evidence --rpc URL'],
   },
   completion: {
     usage: 'bash|zsh|fish',
@@ -333,7 +341,7 @@ const TABLE = {
       help: 'highest fee per gas to offer, in gwei' },
   ],
   'Endpoint and chain': [
-    { name: 'rpc', usual: true, synonyms: ['rpc-url', 'url', 'u'], isList: true, separator: /,(?=\s*(?:\w+:\/\/|[\w.-]+:\d+))/, argument: 'URL', parse: parse.endpoint, commands: ONE_ENDPOINT, neededBy: ['fund', 'reclaim', 'bisect'],
+    { name: 'rpc', usual: true, synonyms: ['rpc-url', 'url', 'u'], isList: true, separator: /,(?=\s*(?:\w+:\/\/|[\w.-]+:\d+))/, argument: 'URL', parse: parse.endpoint, commands: [...ONE_ENDPOINT, 'verify'], neededBy: ['fund', 'reclaim', 'bisect'],
       defaultText: 'an embedded chain',
       help: 'JSON-RPC endpoint: http://, https://, ws:// or wss:// (new blocks by subscription); may be repeated for several nodes of one chain' },
     { name: 'rpc-a', argument: 'URL', parse: parse.endpoint, commands: COMPARE, needs: ['rpc-b'],
@@ -453,6 +461,14 @@ const TABLE = {
     { name: 'dashboard', argument: '[HOST:]PORT', parse: parse.listenAddress, commands: RUN,
       output: { load: async () => (await import('../report/live.js')).createDashboardOutput },
       help: 'serve the report page, updated during the run; host 127.0.0.1 unless given' },
+    { name: 'evidence', argument: 'FILE', parse: parse.fileName, commands: RUN,
+      file: 'written',
+      help: 'file with what others need to check the run on the chain (stress verify): blocks, wallets, nonces and figures, no keys or URLs; with .gz at its end it is compressed' },
+    { name: 'sign', isFlag: true, commands: RUN, needs: ['evidence'],
+      help: 'each wallet signs the evidence, so that nobody can claim the traffic of others' },
+    { name: 'state', argument: 'FILE', parse: parse.fileName, commands: ['verify'], needs: ['rpc'],
+      file: 'kept',
+      help: 'file for how far a verification has come: the same command goes on there' },
     { name: 'samples', argument: 'FILE', parse: parse.rowFile, commands: RUN,
       file: 'written',
       output: { load: async () => (await import('../outputs/rows.js')).createSamplesOutput },
@@ -527,23 +543,23 @@ const TABLE = {
   Connections: [
     { name: 'transport', isAxis: true, argument: 'NAME', choices: ['auto', 'undici', 'tcp', 'ws'], fallback: 'auto', commands: LOAD,
       help: 'transport of requests; auto: ws for a WebSocket endpoint, tcp with --no-keep-alive, undici otherwise' },
-    { name: 'connections', isAxis: true, argument: 'N', integer: [1, 10_000], fallback: '64', commands: REMOTE,
+    { name: 'connections', isAxis: true, argument: 'N', integer: [1, 10_000], fallback: '64', commands: CONNECTED,
       search: { noun: 'number of connections', behind: '', short: ' connections' },
       help: 'most keep-alive connections to the endpoint' },
     { name: 'no-keep-alive', isAxis: true, isFlag: true, commands: LOAD,
       help: 'one connection per request, closed by this client after the response; http:// and --transport tcp only' },
-    { name: 'header', synonyms: ['H'], isList: true, separator: '\n', argument: "'NAME: VALUE'", parse: header, literal: literalHeader, commands: REMOTE,
+    { name: 'header', synonyms: ['H'], isList: true, separator: '\n', argument: "'NAME: VALUE'", parse: header, literal: literalHeader, commands: CONNECTED,
       group: 'chain', isSecret: true,
       help: 'header of each request to --rpc and --send-rpc, such as X-Team: load; may be repeated; secret ones, one a line, in STRESS_HEADER or in --header-file' },
-    { name: 'header-file', argument: 'FILE', parse: parse.pathName, commands: REMOTE,
+    { name: 'header-file', argument: 'FILE', parse: parse.pathName, commands: CONNECTED,
       group: 'chain', file: 'secret',
       help: "file with such headers, one a line; '#' starts a comment" },
     { name: 'batch', isAxis: true, argument: 'N', integer: [1, 1000], fallback: '1', commands: LOAD,
       help: 'highest number of submissions in one JSON-RPC batch; a batch has submissions that are due at the same time; not with --inclusion sync' },
-    { name: 'insecure', isFlag: true, commands: REMOTE,
+    { name: 'insecure', isFlag: true, commands: CONNECTED,
       mayDiffer: 'both',
       help: 'accept any certificate of an https endpoint' },
-    { name: 'request-timeout', key: 'requestTimeoutMs', argument: 'TIME', parse: parse.duration(100), fallback: '10s', commands: REMOTE,
+    { name: 'request-timeout', key: 'requestTimeoutMs', argument: 'TIME', parse: parse.duration(100), fallback: '10s', commands: CONNECTED,
       help: 'time limit of a request' },
   ],
   'Observing the node': [

@@ -267,6 +267,8 @@ export interface Wallet {
   signOnce: (transaction: Transaction, signer: Signer) => SignedTransaction;
   /** contains the key: for worker threads only */
   toState: () => WalletState;
+  /** of a text (EIP-191): r, s and v in base64 */
+  signText(text: string, signer: Signer): string;
 }
 
 export type WalletState = { index: number; address: string; nonce: number; privateKey: Uint8Array };

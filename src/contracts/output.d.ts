@@ -6,6 +6,10 @@ import type { DistributionJson, FindCommand, IntervalRow, Phase, RunFile, Stage 
 
 export type OutputConfig = {
   out: string | null;
+  evidence: string | null;
+  sign: boolean;
+  /** of stress verify */
+  state: string | null;
   junit: string | null;
   markdown: string | null;
   samples: string | null;

@@ -116,6 +116,8 @@ export type RunFile = {
   generator: GeneratorFacts;
   /** What the chain says of this run, read at one block; null when it was not made: after a run of transactions that ended, it is incomplete then. */
   audit: AuditReport | null;
+  /** With --evidence: the file that lets others check the run, of each instance. */
+  evidence?: { sha256: Array<string>; isSigned: boolean };
   /** With --node-profile: where the CPU time of each node went in the window; null when there is no result. */
   nodeProfile?: Array<NodeProfile> | null;
   /** With --check consistency: what comparing answers of the endpoints found; null when there is no result. */

@@ -236,7 +236,7 @@ export class ThreadEngine {
       onReplaced: (words) => onStop('chain_replaced', new UnavailableError(words)),
     });
     this.#observers = new Observers(this.#options.observers ?? {}, (name) => this.#toolsOf(name, inclusion));
-    this.#ledger.onStatus = (operation, status) => this.#observers.status(operation, status);
+    this.#ledger.onStatus = (...entered) => this.#observers.status(...entered);
     const presigner = new Presigner({ clock, signer, fees, workload, chainId, budget });
     this.#detector = inclusion;
     this.#presigner = presigner;

@@ -69,9 +69,10 @@ function openThreadOf({ threads }) {
 export async function listenersOf({ config, context, network, plan, setUp }) {
   const { clock, stop } = context;
   const { workload, ratePerSecond } = plan;
-  const { wallets, inclusion, refill, before } = setUp;
+  const { wallets, inclusion, refill, before, chain } = setUp;
   const observers = await RunObservers.open(config, {
-    ...{ clock, stop, wallets, refill, before, ratePerSecond },
+    ...{ clock, stop, wallets, refill, before, ratePerSecond, version: context.version },
+    chain: { chainId: chain.chainId, genesisHash: chain.genesisHash ?? null },
     rpc: network.endpoints.rpc,
     openThread: openThreadOf(network),
     nodePid: network.nodePid,

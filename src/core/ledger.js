@@ -78,7 +78,7 @@ export class Ledger {
   /** @type {Foreign[]} */
   foreign = [];
   recentInclusions = new RecentInclusions();
-  /** Called with each status that is entered. @type {(operation: OperationIdentity, status: TransactionStatus) => void} */
+  /** Called with each status that is entered, and its block. @type {(operation: OperationIdentity, status: TransactionStatus, blockNumber: number | null) => void} */
   onStatus = () => {};
 
   /** @param {Account[]} accounts by position @param {() => void} onForeign called on proof of a foreign sender */
@@ -131,7 +131,7 @@ export class Ledger {
     } else if (status === 'included') counts.includedLate += 1;
     if (status === 'reverted') counts.reverted += 1;
     account.settle(nonce, NONCE_STATES[status]);
-    this.onStatus(identityOf(operation), status);
+    this.onStatus(identityOf(operation), status, blockNumber ?? null);
     const own = { account, nonce, startedAtUs, hashes, raw, outcome: sample.outcome };
     if (blockNumber !== undefined)
       this.recentInclusions.add({ ...own, blockNumber, isExecuted: status === 'included' });

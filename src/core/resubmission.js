@@ -356,7 +356,7 @@ export class Resubmission {
     if (lostSinceUs !== null && isShown && failure === null) {
       resubmissions.lost += 1;
       resubmissions.lostMs += (clock.nowUs() - lostSinceUs) / 1000;
-      this.#tools.observers.status(identityOf(operation), 'never_sent');
+      this.#tools.observers.status(identityOf(operation), 'never_sent', null);
     }
     if (failure !== 'price' || presigner.isFixed || !replace()) return failure === null;
     resubmissions.replaced += 1;

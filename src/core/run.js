@@ -302,7 +302,7 @@ async function auditedOf(run) {
   }
   const noAudit = found.report === null ? found.reason : null;
   const load = { gas: loaded.stats.gas, intervals: loaded.intervals, reorgs: loaded.reorgs };
-  await observers.finish({ rpc, noAudit, isAborted: context.stop.now.aborted, ...load });
+  await observers.finish({ rpc, audit: found.report, noAudit, isAborted: context.stop.now.aborted, ...load });
   return { ...found, decrease: await decreaseAfter(run, found, paid) };
 }
 
@@ -377,10 +377,11 @@ async function closeAll(outputs, stop) {
   return closed;
 }
 
-/** @param {Run<'environment' | 'loaded' | 'ledger' | 'ended'>} run @returns {Promise<number>} the exit code */
+/** @param {Run<'environment' | 'listeners' | 'loaded' | 'ledger' | 'ended'>} run @returns {Promise<number>} the exit code */
 async function finish(run) {
   const { outputs, stop } = run.context;
   const runFile = describeRun(run);
+  await run.listeners.observers.concluded(runFile);
   const errors = await toOutputs(outputs, runFile);
   for (const error of errors) stop.request('output_failed', error.exitCode, error);
   logProblems(run, runFile);

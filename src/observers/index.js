@@ -1,4 +1,5 @@
 import { consistency } from './consistency/index.js';
+import { evidence } from './evidence/index.js';
 import { gas } from './gas.js';
 import { ladder } from './ladder.js';
 import { pace } from './pace.js';
@@ -35,6 +36,7 @@ const OBSERVERS = Object.freeze({
   refills,
   pace,
   profile,
+  evidence,
 });
 
 /**
@@ -118,9 +120,9 @@ export class Observers extends Listeners {
     this.tell((observer) => observer.reorg?.(blockNumber, removed));
   }
 
-  /** @param {OperationIdentity} operation @param {TransactionStatus} status */
-  status(operation, status) {
-    this.tell((observer) => observer.status?.(operation, status));
+  /** @param {OperationIdentity} operation @param {TransactionStatus} status @param {number | null} blockNumber */
+  status(operation, status, blockNumber) {
+    this.tell((observer) => observer.status?.(operation, status, blockNumber));
   }
 
   /** @param {boolean} endsInterval @returns {Record<string, unknown>} by name; `detached`: why some have none */
@@ -204,9 +206,9 @@ export class RunObservers extends Listeners {
     this.tell((observer, name) => name === to && observer.message?.(message));
   };
 
-  /** @param {OperationIdentity} operation @param {TransactionStatus} status as the audit finds it */
-  status = (operation, status) => {
-    this.tell((observer) => observer.status?.(operation, status));
+  /** @param {OperationIdentity} operation @param {TransactionStatus} status as the audit finds it @param {number | null} blockNumber */
+  status = (operation, status, blockNumber) => {
+    this.tell((observer) => observer.status?.(operation, status, blockNumber));
   };
 
   /** @param {Snapshot} snapshot */
@@ -229,6 +231,11 @@ export class RunObservers extends Listeners {
   /** After the audit. @param {RunEnd} ended */
   finish(ended) {
     return this.tellAll((observer) => observer.finish?.(ended));
+  }
+
+  /** Before the outputs have it. @param {RunFile} run */
+  concluded(run) {
+    return this.tellAll((observer) => observer.concluded?.(run));
   }
 
   /** For the run file. @param {Record<string, unknown>} facts @returns {{members: Partial<RunFile>, unmeasured: Record<string, string>}} */

@@ -14,7 +14,7 @@ import type {
   Snapshot,
   TransactionStatus,
 } from '../contracts/load.d.ts';
-import type { GasOfOperations, IntervalRow, Phase, Reorgs, RunFile } from '../contracts/run-file.d.ts';
+import type { AuditReport, GasOfOperations, IntervalRow, Phase, Reorgs, RunFile } from '../contracts/run-file.d.ts';
 
 /** An operation whose block left the chain. seenAtUs: when that block was read; null: the operation had ended */
 export type RemovedOperation = OperationIdentity & { blockNumber: number; seenAtUs: number | null };
@@ -31,8 +31,8 @@ export type Observer = {
   operation?: (sample: Sample) => void;
   /** blocks from this number on left the chain */
   reorg?: (blockNumber: number, removed: readonly RemovedOperation[]) => void;
-  /** of an operation that was not verified, or whose transaction the node has lost */
-  status?: (operation: OperationIdentity, status: TransactionStatus) => void;
+  /** of an operation that was not verified, or whose transaction the node has lost; blockNumber: the one that has it */
+  status?: (operation: OperationIdentity, status: TransactionStatus, blockNumber: number | null) => void;
   /** the facts since the last interval ended: plain data and distributions; endsInterval: false: they will be asked for again */
   interval?: (endsInterval: boolean) => unknown;
   /** after the drain, or when it is detached: ends what it began; its last facts are part of the next interval */
@@ -43,6 +43,9 @@ export type Observer = {
 export type OpenOptions = {
   rpc: Rpc;
   wallets: readonly Wallet[];
+  chain: { chainId: number; genesisHash: string | null };
+  /** of stress */
+  version: string;
   /** name of the detector; null: plain calls */
   inclusion: string | null;
   /** of the load; null: closed loop */
@@ -87,6 +90,8 @@ export type RunObserver = Pick<Observer, 'block' | 'status'> & {
   drained?(facts: unknown): Promise<void> | void;
   /** after the audit */
   finish?: (ended: RunEnd) => Promise<void>;
+  /** the run file is made, and the outputs do not have it yet */
+  concluded?: (run: RunFile) => Promise<void>;
   /** its members of the run file, by the facts of all threads so far */
   describe(facts: unknown): { members: Partial<RunFile>; unmeasured?: Record<string, string> };
 };
@@ -95,6 +100,8 @@ export type Warn = (kind: string, words: string) => void;
 
 export type RunEnd = {
   rpc: Rpc;
+  /** null: there is none */
+  audit: AuditReport | null;
   /** why there is none; null: there is one */
   noAudit: string | null;
   isAborted: boolean;

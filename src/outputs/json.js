@@ -19,8 +19,8 @@ import { stdout } from './streams.js';
  * @returns {Output}
  */
 export function createJsonOutput({ out }) {
-  if (out === null || out === '-') return { finish: (run) => stdout.write(textOf(run)) };
-  return isDevice(out) ? { finish: (run) => writeFileAtomically(out, textOf(run)) } : writingTo(out);
+  if (out === null || out === '-') return { finish: (run) => stdout.write(runFileText(run)) };
+  return isDevice(out) ? { finish: (run) => writeFileAtomically(out, runFileText(run)) } : writingTo(out);
 }
 
 /** Exit codes of a run that a signal has ended. @type {readonly number[]} */
@@ -76,7 +76,7 @@ function writingTo(file) {
       isEmpty = !hasBegun;
     },
     finish: async (/** @type {RunFile} */ run) => {
-      await writeFileAtomically(file, textOf(run));
+      await writeFileAtomically(file, runFileText(run));
       isEmpty = false;
       if (readProfiles(run).length === 0) return;
       const { writeProfiles } = await import('./pprof.js');
@@ -88,8 +88,8 @@ function writingTo(file) {
   };
 }
 
-/** @param {RunFile} run */
-function textOf(run) {
+/** As --out writes it. @param {RunFile} run */
+export function runFileText(run) {
   return `${JSON.stringify(run, null, 2)}\n`;
 }
 

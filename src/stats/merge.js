@@ -100,6 +100,8 @@ export const addText = (a, b) => String(BigInt(a) + BigInt(b));
 export const sumText = knownOf(addText);
 export const max = knownOf((a, b) => Math.max(a, b));
 export const min = knownOf((a, b) => Math.min(a, b));
+/** What holds only if it holds of all. */
+export const both = knownOf((a, b) => a && b);
 export const first = knownOf(left);
 // The rules of two intervals, and of the same time. A thread uses a loop, and has a mean, of its own: the busiest one counts.
 export const latestOrFirst = eachWay(right, left);

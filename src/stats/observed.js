@@ -1,6 +1,7 @@
 import {
   COUNTERS,
   addText,
+  both,
   first,
   histogram,
   knownOf,
@@ -127,6 +128,7 @@ const [amount, wei] = [unknownIfAny((a, b) => a + b), unknownIfAny(addText)];
 
 /** Their members of the run file. @type {Record<string, Rule>} */
 export const OF_RUN = {
+  evidence: { members: { sha256: listed(Infinity), isSigned: both } },
   ladder: {
     members: {
       ...BROKEN,

@@ -98,7 +98,7 @@ function chainWithRungs({ wallets, isLost, rungs, txTimeoutMs = 60_000 }) {
 /** @param {RunLadder} side @param {any} rpc @returns {Promise<any>} of the run file */
 async function brokenOf(side, rpc) {
   const load = { gas: { operations: 0, used: 0 }, intervals: [], reorgs: noReorgs() };
-  await side.finish({ rpc, noAudit: null, isAborted: false, ...load });
+  await side.finish({ rpc, audit: null, noAudit: null, isAborted: false, ...load });
   return side.describe(undefined).members.ladder;
 }
 

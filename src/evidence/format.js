@@ -1,0 +1,207 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { createGunzip } from 'node:zlib';
+import { InputError, displayName, errnoWords } from '../errors.js';
+
+/**
+ * An evidence file (--evidence): a line of JSON for each of its parts, so that it can be appended during the load. A wallet is
+ * ["address", first nonce], a block ["number", ...] as the header names its columns. A line {"add"} adds to the counts of a
+ * block before it, {"reorg"} voids the blocks before it from a number on. The last line before the signatures, {"end"}, has
+ * the figures and the digests of the lines before it and of the run file.
+ *
+ * @import { BlockProof } from './block-proof.js'
+ *
+ * @typedef {object} BlockRow a block of the run
+ * @property {number} number
+ * @property {string} hash
+ * @property {number | null} timestampS null: the node states none
+ * @property {number} gasUsed
+ * @property {number} gasLimit 0: the node states none
+ * @property {number} transactions
+ * @property {number} succeeded operations of this run
+ * @property {number} reverted
+ *
+ * @typedef {object} Header
+ * @property {string} schema
+ * @property {string} stress
+ * @property {{id: number, genesis: string | null}} chain
+ * @property {Record<string, string[]>} columns
+ *
+ * @typedef {{hash: string, wallet: number, nonce: number}} Foreign a transaction of a wallet, by its position, that is not of this run
+ *
+ * @typedef {object} End
+ * @property {string} run its id
+ * @property {string} bodySha256 of the lines before the end
+ * @property {string} runFileSha256 as --out writes it
+ * @property {{block: number, hash: string, result: string} | null} audit null: there was none
+ * @property {Foreign[]} foreign
+ * @property {boolean} isSigned
+ * @property {Array<[name: string, value: number | null, formula: string]>} figures
+ *
+ * @typedef {object} Evidence as it is read
+ * @property {Header} header
+ * @property {string[]} addresses in lower case
+ * @property {number[]} firstNonces
+ * @property {number[]} nextNonces empty: the run did not end
+ * @property {BlockRow[]} rows in order of numbers
+ * @property {BlockProof[]} proofs
+ * @property {End | null} end null: the run was killed
+ * @property {string} bodySha256 of the lines that were read before the end
+ * @property {string} signedSha256 of all lines before the signatures
+ * @property {string} fileSha256
+ * @property {string[]} signatures by wallet
+ * @property {number} removed blocks that left the chain during the run
+ */
+
+export const SCHEMA = 'evm-stress/evidence@1';
+
+const COLUMNS = Object.freeze({
+  wallet: ['address', 'first nonce'],
+  block: ['number', 'hash', 'timestamp', 'gas used', 'gas limit', 'transactions', 'succeeded', 'reverted'],
+});
+
+/** Wallets in a line of nonces or signatures. */
+const AT_ONCE = 1000;
+
+/** @param {string} version @param {Header['chain']} chain @returns {string} */
+export function headerLine(version, chain) {
+  return lineOf({ schema: SCHEMA, stress: version, chain, columns: COLUMNS });
+}
+
+/** @param {unknown} json */
+export function lineOf(json) {
+  return `${JSON.stringify(json)}\n`;
+}
+
+/** @param {{address: string, nonce: number}} wallet */
+export function walletLine({ address, nonce }) {
+  return lineOf([address.slice(2).toLowerCase(), nonce]);
+}
+
+/** @param {BlockRow} row */
+export function blockLine({ number, hash, timestampS, gasUsed, gasLimit, transactions, succeeded, reverted }) {
+  return lineOf([number, hash.slice(2), timestampS, gasUsed, gasLimit, transactions, succeeded, reverted]);
+}
+
+/** @template T @param {'next' | 'signatures'} name @param {readonly T[]} values by wallet @returns {string[]} */
+export function walletLines(name, values) {
+  return Array.from({ length: Math.ceil(values.length / AT_ONCE) }, (_, i) =>
+    lineOf({ [name]: values.slice(i * AT_ONCE, (i + 1) * AT_ONCE) }),
+  );
+}
+
+/** What a wallet signs (--sign). @param {string} run its id @param {string} sha256 of all lines before the signatures */
+export function signedText(run, sha256) {
+  return `evm-stress evidence\nrun ${run}\nsha256 ${sha256}`;
+}
+
+/** Collects the lines of a file. */
+class Reader {
+  /** @type {Header | null} */
+  #header = null;
+  /** @type {Map<number, BlockRow>} */
+  #rows = new Map();
+  #body = createHash('sha256');
+  #signed = createHash('sha256');
+  #whole = createHash('sha256');
+  #evidence = {
+    addresses: /** @type {string[]} */ ([]),
+    firstNonces: /** @type {number[]} */ ([]),
+    nextNonces: /** @type {number[]} */ ([]),
+    proofs: /** @type {BlockProof[]} */ ([]),
+    signatures: /** @type {string[]} */ ([]),
+    end: /** @type {End | null} */ (null),
+    removed: 0,
+  };
+
+  /** @param {string} line without its end @throws {Error} it is none of an evidence file */
+  add(line) {
+    const json = JSON.parse(line);
+    const text = `${line}\n`;
+    const own = this.#evidence;
+    this.#whole.update(text);
+    if (json.signatures === undefined) this.#signed.update(text);
+    if (own.end === null && json.end === undefined) this.#body.update(text);
+    if (this.#header === null) {
+      if (json.schema !== SCHEMA) throw new Error(`its first line has no "schema": "${SCHEMA}"`);
+      this.#header = json;
+    } else if (Array.isArray(json)) this.#addRow(json);
+    else if (json.add) this.#addCounts(json.add);
+    else if (json.reorg !== undefined) this.#void(json.reorg);
+    else if (json.next) own.nextNonces.push(...json.next);
+    else if (json.proof) own.proofs.push(json.proof);
+    else if (json.signatures) own.signatures.push(...json.signatures);
+    else if (json.end && own.end === null) own.end = json.end;
+    else throw new Error(`a line has none of its members: ${Object.keys(json).slice(0, 3).join(', ')}`);
+  }
+
+  /** @param {any[]} cells */
+  #addRow(cells) {
+    const [first, second] = cells;
+    if (typeof first === 'string') {
+      this.#evidence.addresses.push(`0x${first}`);
+      this.#evidence.firstNonces.push(second);
+      return;
+    }
+    const [number, hash, timestampS, gasUsed, gasLimit, transactions, succeeded, reverted] = cells;
+    if (!cells.every((cell, i) => i === 1 || Number.isSafeInteger(cell ?? 0)) || typeof hash !== 'string')
+      throw new Error(`a line of a block has other cells than its columns: ${JSON.stringify(cells).slice(0, 80)}`);
+    const counts = { succeeded, reverted };
+    this.#rows.set(number, { number, hash: `0x${hash}`, timestampS, gasUsed, gasLimit, transactions, ...counts });
+  }
+
+  /** @param {[number, number, number]} counts */
+  #addCounts([number, succeeded, reverted]) {
+    const row = this.#rows.get(number);
+    if (row === undefined) throw new Error(`it adds to block ${number}, which it does not have`);
+    row.succeeded += succeeded;
+    row.reverted += reverted;
+  }
+
+  /** @param {number} from */
+  #void(from) {
+    for (const number of [...this.#rows.keys()].filter((one) => one >= from)) {
+      this.#rows.delete(number);
+      this.#evidence.removed += 1;
+    }
+  }
+
+  /** @returns {Evidence} @throws {Error} */
+  get evidence() {
+    if (this.#header === null) throw new Error('it is empty');
+    const rows = [...this.#rows.values()].sort((a, b) => a.number - b.number);
+    const [bodySha256, signedSha256, fileSha256] = [this.#body, this.#signed, this.#whole].map((hash) =>
+      hash.digest('hex'),
+    );
+    return { header: this.#header, ...this.#evidence, rows, bodySha256, signedSha256, fileSha256 };
+  }
+}
+
+/** @param {string} file with .gz at its end it is unpacked @returns {Promise<Evidence>} @throws {InputError} */
+export async function readEvidence(file) {
+  const name = displayName(file);
+  const bytes = createReadStream(file);
+  const reader = new Reader();
+  let count = 0;
+  try {
+    const input = file.endsWith('.gz') ? bytes.pipe(createGunzip()) : bytes;
+    // An error of the file does not reach what it is piped into.
+    const failed = new Promise((_, reject) => bytes.once('error', reject));
+    failed.catch(() => {});
+    const lines = createInterface({ input, crlfDelay: Infinity })[Symbol.asyncIterator]();
+    for (;;) {
+      const { done, value } = await Promise.race([lines.next(), /** @type {Promise<never>} */ (failed)]);
+      if (done) return reader.evidence;
+      count += 1;
+      reader.add(value);
+    }
+  } catch (error) {
+    const { code } = /** @type {NodeJS.ErrnoException} */ (error);
+    const where = count === 0 ? '' : `, line ${count}`;
+    const why = code === undefined ? /** @type {Error} */ (error).message : errnoWords(error);
+    throw new InputError(`${name}${where}: no evidence file of stress: ${why}; give a file of --evidence`);
+  } finally {
+    bytes.destroy();
+  }
+}

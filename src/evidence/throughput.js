@@ -1,0 +1,92 @@
+import { digits } from '../text.js';
+import { valuesOf } from './figures.js';
+
+/**
+ * The throughput of the window by the timestamps of its blocks, against the one that was reported. Timestamps have whole
+ * seconds, and say when a block was made and not when the reporter saw it, so that they give bounds.
+ *
+ * @import { Values } from './figures.js'
+ * @import { BlockRow, End } from './format.js'
+ *
+ * @typedef {{name: string, state: 'confirmed' | 'contradicted' | 'not checkable', words: string}} Judged
+ */
+
+/** Timestamps are rounded down, and a clock and a chain differ by parts of a second. */
+const ROUNDING_S = 1.5;
+
+/** Above it the timestamps of the chain do not follow time, as on chains that are made for tests. */
+const MOST_SKEW_S = 10;
+
+/** Bounds that are further apart say nothing. */
+const WIDEST = 2;
+
+/** @param {Values} values @param {readonly string[]} names @returns {Record<string, number> | null} null: one is not known */
+function known(values, names) {
+  const all = names.map((name) => [name, values[name] ?? null]);
+  return all.some(([, value]) => value === null) ? null : Object.fromEntries(all);
+}
+
+/** @param {BlockRow[]} rows in order of numbers @param {End} end @returns {Judged[]} */
+export function judgeRates(rows, end) {
+  const values = valuesOf(end);
+  return [
+    judge('throughput', values.verifiedPerSecond, 'operations per second', () => {
+      const late = values.includedLate ?? 0;
+      const bounds = boundsOf(rows, values, 'windowVerified', ({ succeeded }) => succeeded);
+      return !('least' in bounds) ? bounds : { ...bounds, least: Math.max(0, bounds.least - late / (bounds.seconds || 1)) };
+    }),
+    judge('gas per second', values.chainGasPerSecond, 'gas per second', () =>
+      boundsOf(rows, { ...values, confirmations: 0 }, 'windowGas', ({ gasUsed }) => gasUsed),
+    ),
+  ];
+}
+
+/** @param {string} name @param {number | null} reported @param {string} unit @param {() => ReturnType<typeof boundsOf>} bounds @returns {Judged} */
+function judge(name, reported, unit, bounds) {
+  if (reported === null) return { name, state: 'not checkable', words: 'none was reported' };
+  const found = bounds();
+  const value = `${digits(reported)} ${unit} reported`;
+  if ('wrong' in found) return { name, state: 'contradicted', words: `${value}: ${found.wrong}` };
+  if ('why' in found) return { name, state: 'not checkable', words: `${value}: ${found.why}` };
+  const { least, most, where } = found;
+  const range = `${digits(least)} to ${digits(most)} by the timestamps of ${where}`;
+  if (reported < least || reported > most) return { name, state: 'contradicted', words: `${value}, and ${range}` };
+  if (most > WIDEST * least)
+    return { name, state: 'not checkable', words: `${value}: the window is too short for timestamps of whole seconds (${range})` };
+  return { name, state: 'confirmed', words: `${value}, ${range}` };
+}
+
+/**
+ * @param {BlockRow[]} rows
+ * @param {Values} values
+ * @param {'windowVerified' | 'windowGas'} amount
+ * @param {(row: BlockRow) => number} of
+ * @returns {{least: number, most: number, seconds: number, where: string} | {why: string} | {wrong: string}}
+ */
+function boundsOf(rows, values, amount, of) {
+  const names = ['firstBlock', 'lastBlock', 'spreadMs', 'skewMinMs', 'skewMaxMs', 'confirmations', amount];
+  const all = known(values, names);
+  if (all === null) return { why: 'the file does not have all that it is computed of' };
+  const at = (/** @type {number} */ number) => rows.findIndex((row) => row.number >= number);
+  const [first, last] = [at(all.firstBlock), at(all.lastBlock)];
+  if (first === -1 || last === -1) return { wrong: 'the file does not have the blocks of the window' };
+  const times = rows.map(({ timestampS }) => timestampS);
+  if (times.includes(null)) return { why: 'blocks of this chain have no timestamps' };
+  const timeOf = (/** @type {number} */ i) => Number(times[Math.min(rows.length - 1, Math.max(0, i))]);
+  const skewS = (all.skewMaxMs - all.skewMinMs) / 1000;
+  if (skewS > MOST_SKEW_S) return { why: 'the timestamps of its blocks did not follow the clock of the reporter' };
+  const seconds = all.spreadMs / 1000;
+  const [fromS, toS] = [timeOf(first), timeOf(last)];
+  // What a reading of the chain finds is spread over the time since the one before.
+  const beforeS = Math.max(0, timeOf(first) - timeOf(first - 1)) + skewS + ROUNDING_S;
+  const afterS = Math.max(0, timeOf(last + 1) - timeOf(last)) + skewS + ROUNDING_S;
+  const where = `blocks ${all.firstBlock} to ${all.lastBlock}`;
+  if (Math.abs(seconds - (toS - fromS)) > beforeS + afterS)
+    return { wrong: `the window has ${digits(seconds)} s, and ${digits(toS - fromS)} s by the timestamps of ${where}` };
+  const earliest = timeOf(first - all.confirmations) - beforeS;
+  const latest = timeOf(last - all.confirmations) - afterS;
+  const sumIn = (/** @type {number} */ from, /** @type {number} */ to) =>
+    rows.reduce((sum, row) => (Number(row.timestampS) >= from && Number(row.timestampS) <= to ? sum + of(row) : sum), 0);
+  const [least, most] = [sumIn(fromS + beforeS, latest), sumIn(earliest, toS + afterS)];
+  return { least: least / seconds, most: most / seconds, seconds, where };
+}

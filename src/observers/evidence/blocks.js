@@ -1,0 +1,119 @@
+import { blockLine, lineOf } from '../../evidence/format.js';
+
+/**
+ * The blocks of the run on their way into the file: a line is written when a block is an interval old, so that it has its
+ * counts. Later counts, and blocks that leave the chain after that, are lines of their own.
+ *
+ * @import { BlockRow } from '../../evidence/format.js'
+ * @import { BlockCounts } from './thread.js'
+ *
+ * @typedef {Omit<BlockRow, 'succeeded' | 'reverted'>} ReadBlock
+ * @typedef {{number: number, hash: string, transaction: null}} Lowest
+ */
+
+/** Limit of blocks that wait, of hashes of written ones, and of counts of blocks that were not read yet. */
+const MOST_WAITING = 2048;
+const MOST_WRITTEN = 4096;
+const MOST_EARLY = 4096;
+
+/** Blocks with proofs. */
+const SAMPLED = 4;
+
+export class BlockLines {
+  /** Not written yet, in order. @type {Map<number, BlockRow>} */
+  #waiting = new Map();
+  /** Hashes of the newest that are written. @type {Map<number, string>} */
+  #written = new Map();
+  /** Counts of blocks that were not read yet. @type {BlockCounts[]} */
+  #early = [];
+  /** Those at the end of the last interval are written at the end of this one. */
+  #mark = -1;
+  /** Number of the newest block; -1: none. */
+  last = -1;
+  #first = Infinity;
+  /** Written blocks with operations of this run that have the lowest hashes: those that are proved. @type {BlockRow[]} */
+  sample = [];
+  #write;
+
+  /** @param {(line: string) => void} write */
+  constructor(write) {
+    this.#write = write;
+  }
+
+  /** @param {ReadBlock} block */
+  add(block) {
+    const known = this.#waiting.get(block.number)?.hash ?? this.#written.get(block.number);
+    if (known === block.hash) return;
+    if (block.number <= this.last) this.#remove(block.number);
+    this.last = block.number;
+    this.#first = Math.min(this.#first, block.number);
+    this.#waiting.set(block.number, { ...block, succeeded: 0, reverted: 0 });
+    const own = this.#early.filter(([number, hash]) => isOf(block, number, hash));
+    this.#early = this.#early.filter((one) => !own.includes(one));
+    own.forEach((counts) => this.count(counts));
+    if (this.#waiting.size > MOST_WAITING) this.#writeFirst();
+  }
+
+  /** The blocks from this number on have left the chain. @param {number} from */
+  #remove(from) {
+    for (const number of [...this.#waiting.keys()].filter((one) => one >= from)) this.#waiting.delete(number);
+    const gone = [...this.#written.keys()].filter((one) => one >= from);
+    if (gone.length === 0) return;
+    for (const number of gone) this.#written.delete(number);
+    this.sample = this.sample.filter(({ number }) => number < from);
+    this.#write(lineOf({ reorg: from }));
+  }
+
+  /** @param {BlockCounts} counts */
+  count(counts) {
+    const [number, hash, succeeded, reverted] = counts;
+    const row = this.#waiting.get(number);
+    if (row !== undefined && isOf(row, number, hash)) {
+      row.succeeded += succeeded;
+      row.reverted += reverted;
+    } else if (row === undefined && this.#written.has(number)) {
+      // Of another hash they are of a block that has left the chain.
+      if (hash === null || this.#written.get(number) === hash) this.#write(lineOf({ add: [number, succeeded, reverted] }));
+    } else if (number > this.last && this.#early.length < MOST_EARLY) this.#early.push(counts);
+    else if (number >= this.#first && number < this.#oldest) this.#write(lineOf({ add: [number, succeeded, reverted] }));
+  }
+
+  /** Number of the oldest written block whose hash is kept. */
+  get #oldest() {
+    return this.#written.keys().next().value ?? -1;
+  }
+
+  /** The end of an interval. */
+  interval() {
+    for (const number of [...this.#waiting.keys()]) if (number <= this.#mark) this.#writeFirst();
+    this.#mark = this.last;
+  }
+
+  /** Writes those that are left. */
+  end() {
+    while (this.#waiting.size > 0) this.#writeFirst();
+  }
+
+  #writeFirst() {
+    const [row] = this.#waiting.values();
+    this.#waiting.delete(row.number);
+    this.#written.set(row.number, row.hash);
+    if (this.#written.size > MOST_WRITTEN) this.#written.delete(/** @type {number} */ (this.#written.keys().next().value));
+    this.#write(blockLine(row));
+    if (row.succeeded + row.reverted > 0) this.sample = lowestOf([...this.sample, row]);
+  }
+}
+
+/** @param {Pick<BlockRow, 'number' | 'hash'>} block @param {number} number @param {string | null} hash null: any */
+function isOf(block, number, hash) {
+  return block.number === number && (hash === null || block.hash === hash);
+}
+
+/**
+ * The blocks that are proved: a hash is a random number that the reporter did not choose.
+ * @template {Pick<BlockRow, 'hash' | 'number'>} T
+ * @param {T[]} rows with operations of this run
+ */
+export function lowestOf(rows) {
+  return [...rows].sort((a, b) => (a.hash < b.hash ? -1 : 1)).slice(0, SAMPLED);
+}
