@@ -23,9 +23,9 @@ const LEAVES = [
   'text.js',
   'web-socket.js',
 ];
-const BELOW_PLUG_INS = ['chain', 'stats', 'files.js', 'json-file.js', ...LEAVES];
+const BELOW_PLUG_INS = ['chain', 'stats', 'bounded-file.js', 'files.js', 'json-file.js', ...LEAVES];
 /** The core never imports the annexes: report/, studies/, scale-out/. */
-const BELOW_CORE = ['observers', ...PLUG_INS, ...BELOW_PLUG_INS];
+const BELOW_CORE = ['observers', 'evidence', ...PLUG_INS, ...BELOW_PLUG_INS];
 
 /**
  * What each part may import from src/, besides itself. Imports point down only; what is not listed is
@@ -41,10 +41,12 @@ const MAY_IMPORT = {
   'src/studies': ['core', ...BELOW_CORE],
   'src/scale-out': ['studies', ...BELOW_CORE],
   ...Object.fromEntries(PLUG_INS.map((folder) => [`src/${folder}`, BELOW_PLUG_INS])),
-  'src/observers': BELOW_PLUG_INS,
+  'src/observers': ['evidence', ...BELOW_PLUG_INS],
+  'src/evidence': ['chain', 'stats', ...LEAVES],
   'src/chain': LEAVES,
   'src/contracts': [],
   'src/stats': LEAVES,
+  'src/bounded-file.js': ['files.js', 'errors.js'],
   'src/files.js': ['errors.js'],
   'src/json-file.js': ['errors.js'],
   'src/similar-names.js': [],

@@ -217,6 +217,7 @@ function* templateProblems({ files }) {
 
 /** A workload without transactions. @param {Command} command @param {Config} config @param {ReadonlySet<string>} given */
 function* callProblems(command, { chain: { rpc }, network: { check }, workload: { workload } }, given) {
+  if (given.has('evidence')) yield `--evidence shows transactions, and --workload ${workload} sends none`;
   if (check.length > 0) yield `--check ${check[0]} needs transactions: --workload ${workload} leaves nothing to check`;
   const [sending] = SENDING.filter((name) => given.has(name));
   if (sending !== undefined) yield `--${sending} is for submissions, and --workload ${workload} sends none`;

@@ -79,8 +79,6 @@ const DETECTORS = Object.freeze(['auto', 'heads', 'blocks', 'sync']);
 
 const ALL = commandList('run', 'node', 'fund', 'reclaim', 'find', 'sweep', 'compare', 'bisect');
 const ANY = commandList(...ALL, 'new-workload', 'report', 'trend', 'merge', 'verify');
-/** Commands with connections. */
-const CONNECTED = commandList('run', 'fund', 'reclaim', 'find', 'sweep', 'compare', 'bisect', 'verify');
 const REMOTE = commandList('run', 'fund', 'reclaim', 'find', 'sweep', 'compare', 'bisect');
 const ONE_ENDPOINT = commandList('run', 'fund', 'reclaim', 'find', 'sweep', 'bisect');
 /** Options of each run of a study. */
@@ -461,13 +459,11 @@ const TABLE = {
     { name: 'dashboard', argument: '[HOST:]PORT', parse: parse.listenAddress, commands: RUN,
       output: { load: async () => (await import('../report/live.js')).createDashboardOutput },
       help: 'serve the report page, updated during the run; host 127.0.0.1 unless given' },
-    { name: 'evidence', argument: 'FILE', parse: parse.fileName, commands: RUN,
-      file: 'written',
+    { name: 'evidence', argument: 'FILE', parse: parse.fileName, commands: RUN, file: 'written',
       help: 'file with what others need to check the run on the chain (stress verify): blocks, wallets, nonces and figures, no keys or URLs; with .gz at its end it is compressed' },
     { name: 'sign', isFlag: true, commands: RUN, needs: ['evidence'],
       help: 'each wallet signs the evidence, so that nobody can claim the traffic of others' },
-    { name: 'state', argument: 'FILE', parse: parse.fileName, commands: ['verify'], needs: ['rpc'],
-      file: 'kept',
+    { name: 'state', argument: 'FILE', parse: parse.fileName, commands: ['verify'], needs: ['rpc'], file: 'kept',
       help: 'file for how far a verification has come: the same command goes on there' },
     { name: 'samples', argument: 'FILE', parse: parse.rowFile, commands: RUN,
       file: 'written',
@@ -543,23 +539,23 @@ const TABLE = {
   Connections: [
     { name: 'transport', isAxis: true, argument: 'NAME', choices: ['auto', 'undici', 'tcp', 'ws'], fallback: 'auto', commands: LOAD,
       help: 'transport of requests; auto: ws for a WebSocket endpoint, tcp with --no-keep-alive, undici otherwise' },
-    { name: 'connections', isAxis: true, argument: 'N', integer: [1, 10_000], fallback: '64', commands: CONNECTED,
+    { name: 'connections', isAxis: true, argument: 'N', integer: [1, 10_000], fallback: '64', commands: [...REMOTE, 'verify'],
       search: { noun: 'number of connections', behind: '', short: ' connections' },
       help: 'most keep-alive connections to the endpoint' },
     { name: 'no-keep-alive', isAxis: true, isFlag: true, commands: LOAD,
       help: 'one connection per request, closed by this client after the response; http:// and --transport tcp only' },
-    { name: 'header', synonyms: ['H'], isList: true, separator: '\n', argument: "'NAME: VALUE'", parse: header, literal: literalHeader, commands: CONNECTED,
+    { name: 'header', synonyms: ['H'], isList: true, separator: '\n', argument: "'NAME: VALUE'", parse: header, literal: literalHeader, commands: [...REMOTE, 'verify'],
       group: 'chain', isSecret: true,
       help: 'header of each request to --rpc and --send-rpc, such as X-Team: load; may be repeated; secret ones, one a line, in STRESS_HEADER or in --header-file' },
-    { name: 'header-file', argument: 'FILE', parse: parse.pathName, commands: CONNECTED,
+    { name: 'header-file', argument: 'FILE', parse: parse.pathName, commands: [...REMOTE, 'verify'],
       group: 'chain', file: 'secret',
       help: "file with such headers, one a line; '#' starts a comment" },
     { name: 'batch', isAxis: true, argument: 'N', integer: [1, 1000], fallback: '1', commands: LOAD,
       help: 'highest number of submissions in one JSON-RPC batch; a batch has submissions that are due at the same time; not with --inclusion sync' },
-    { name: 'insecure', isFlag: true, commands: CONNECTED,
+    { name: 'insecure', isFlag: true, commands: [...REMOTE, 'verify'],
       mayDiffer: 'both',
       help: 'accept any certificate of an https endpoint' },
-    { name: 'request-timeout', key: 'requestTimeoutMs', argument: 'TIME', parse: parse.duration(100), fallback: '10s', commands: CONNECTED,
+    { name: 'request-timeout', key: 'requestTimeoutMs', argument: 'TIME', parse: parse.duration(100), fallback: '10s', commands: [...REMOTE, 'verify'],
       help: 'time limit of a request' },
   ],
   'Observing the node': [

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { readEvidence } from '../evidence/format.js';
 import { ChainCheck } from '../evidence/check-chain.js';
-import { checkFile } from '../evidence/check-file.js';
+import { checkFile, concludeReported } from '../evidence/check-file.js';
 import { Claims } from '../evidence/claims.js';
 import { checkMerge } from '../evidence/check-merge.js';
 import { openNetwork } from '../core/connect.js';
@@ -46,7 +46,8 @@ export async function verify(config, context) {
   const isJson = (/** @type {string} */ file) => file.endsWith('.json') && isRunFile(file);
   const [runFiles, files] = [true, false].map((is) => study.files.filter((file) => isJson(file) === is));
   if (files.length === 0) throw new InputError('stress verify needs an evidence file: give a file of --evidence');
-  if (runFiles.length > 1) throw new InputError('several run files are given: give that of the evidence, or the merged one');
+  if (runFiles.length > 1)
+    throw new InputError('several run files are given: give that of the evidence, or the merged one');
   const [given = null] = await Promise.all(runFiles.map(readRunFile));
   if (outputs.state !== null) await checkWritable(outputs.state);
   /** @type {Array<{file: string, evidence: Evidence, claims: Claims}>} */
@@ -57,9 +58,16 @@ export async function verify(config, context) {
     const isMerged = (given?.run.merged ?? null) !== null;
     checkFile(evidence, claims, isMerged ? null : given);
     if (chain.rpc.length > 0) await onChain(config, context, evidence, claims);
+    concludeReported(evidence, claims);
     all.push({ file, evidence, claims });
   }
-  const merged = given !== null && given.run.merged ? checkMerge(given, all.map(({ evidence }) => evidence)) : null;
+  const merged =
+    given !== null && given.run.merged
+      ? checkMerge(
+          given,
+          all.map(({ evidence }) => evidence),
+        )
+      : null;
   const parts = [
     ...all.map(({ file, claims }) => ({ title: displayName(file), claims })),
     ...(merged === null ? [] : [{ title: displayName(/** @type {GivenRunFile} */ (given).name), claims: merged }]),

@@ -3,6 +3,7 @@ import { groupByAccount } from './nonces.js';
 /**
  * @import { OperationIdentity, Outcome, Sample, TransactionStatus } from '../contracts/load.d.ts'
  * @import { Foreign, Resolution } from '../contracts/run-file.d.ts'
+ * @import { StatusBlock } from '../observers/observer.d.ts'
  * @import { Account, NonceState } from './nonces.js'
  * @import { Operation } from './operation.js'
  * @import { Decision } from './transaction-status.js'
@@ -78,7 +79,7 @@ export class Ledger {
   /** @type {Foreign[]} */
   foreign = [];
   recentInclusions = new RecentInclusions();
-  /** Called with each status that is entered, and its block. @type {(operation: OperationIdentity, status: TransactionStatus, blockNumber: number | null) => void} */
+  /** Called with each status that is entered, and its block. @type {(operation: OperationIdentity, status: TransactionStatus, block: StatusBlock | null) => void} */
   onStatus = () => {};
 
   /** @param {Account[]} accounts by position @param {() => void} onForeign called on proof of a foreign sender */
@@ -107,7 +108,7 @@ export class Ledger {
    * @param {UnresolvedOperation['sample']} sample
    * @param {Decision} decision
    */
-  settle(operation, sample, { status, foreign, blockNumber, shownHash = null }) {
+  settle(operation, sample, { status, foreign, blockNumber, receipt, shownHash = null }) {
     const { account, nonce, startedAtUs, hashes, raw } = operation;
     const { wallet } = account;
     const counts = this.counts[account.position];
@@ -131,7 +132,8 @@ export class Ledger {
     } else if (status === 'included') counts.includedLate += 1;
     if (status === 'reverted') counts.reverted += 1;
     account.settle(nonce, NONCE_STATES[status]);
-    this.onStatus(identityOf(operation), status, blockNumber ?? null);
+    const block = blockNumber === undefined ? null : { number: blockNumber, hash: receipt?.blockHash ?? null };
+    this.onStatus(identityOf(operation), status, block);
     const own = { account, nonce, startedAtUs, hashes, raw, outcome: sample.outcome };
     if (blockNumber !== undefined)
       this.recentInclusions.add({ ...own, blockNumber, isExecuted: status === 'included' });

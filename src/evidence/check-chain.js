@@ -118,8 +118,9 @@ export class ChainCheck {
       onProgress(label, this.state.next, rows.length);
     }
     onProgress(label, rows.length, rows.length);
+    const isWhole = this.#concludeBlocks();
     await this.#concludeNonces();
-    this.#concludeBlocks();
+    if (isWhole) this.#concludeRates();
   }
 
   /** @returns {Promise<boolean>} */
@@ -129,10 +130,12 @@ export class ChainCheck {
     const [id, genesis] = [await ask(rpc, CHAIN_ID, 'audit'), await nullIfOdd(ask(rpc, headerAt(0), 'audit'))];
     const genesisHash = genesis?.hash ?? null;
     const isOtherId = id !== header.chain.id;
-    const isOtherGenesis = header.chain.genesis !== null && genesisHash !== null && genesisHash !== header.chain.genesis;
+    const isOtherGenesis =
+      header.chain.genesis !== null && genesisHash !== null && genesisHash !== header.chain.genesis;
     const words = `chain ${id}${genesisHash === null ? '' : `, genesis ${genesisHash}`}`;
     if (!isOtherId && !isOtherGenesis) {
-      const open = header.chain.genesis === null || genesisHash === null ? ': one of both does not state the genesis' : '';
+      const open =
+        header.chain.genesis === null || genesisHash === null ? ': one of both does not state the genesis' : '';
       this.#claims.conclude('chain', 'confirmed', `${words}${open}`);
       return true;
     }
@@ -179,7 +182,9 @@ export class ChainCheck {
     const own = block.transactions.filter(({ from }) => this.#positions.has(from ?? ''));
     const receipts = await Promise.all(own.map((one) => nullIfAbsent(gather(rpc, receiptOf(one.hash), 'audit'))));
     if (receipts.includes(null)) return null;
-    return this.#ownOf(own.map(({ hash: of, from }, i) => ({ hash: of, from, isSuccess: receipts[i]?.isSuccess === true })));
+    return this.#ownOf(
+      own.map(({ hash: of, from }, i) => ({ hash: of, from, isSuccess: receipts[i]?.isSuccess === true })),
+    );
   }
 
   /** @param {ReadonlyArray<{hash: string, from: string | null, isSuccess: boolean}>} all @returns {OwnTransaction[]} */
@@ -256,7 +261,10 @@ export class ChainCheck {
       const other = ours.filter((one) => one.isSuccess !== isSuccess);
       const [shown = null] = found.length > row[name] ? found.slice(-1) : other;
       const of = shown === null ? '' : `; transaction ${shown.hash} ${shown.isSuccess ? 'succeeded' : 'was reverted'}`;
-      problems.push(['operations', `${at}: ${found.length} operations of the wallets ${name}, and ${row[name]} in the file${of}`]);
+      problems.push([
+        'operations',
+        `${at}: ${found.length} operations of the wallets ${name}, and ${row[name]} in the file${of}`,
+      ]);
     }
     return problems;
   }
@@ -334,7 +342,8 @@ export class ChainCheck {
   async #concludeNonces() {
     const { addresses, firstNonces, nextNonces } = this.#evidence;
     const { state } = this;
-    const isWhole = state.absent.length + state.withoutReceipts.length + state.others.length + state.unsteady.length === 0;
+    const isWhole =
+      state.absent.length + state.withoutReceipts.length + state.others.length + state.unsteady.length === 0;
     if (!this.#isExact || !isWhole) {
       const why = isWhole ? 'the audit of the run was not exact' : 'not all blocks of the run could be read';
       this.#conclude('nonces', 'not checkable', why, { isOpen: !isWhole });
@@ -363,36 +372,60 @@ export class ChainCheck {
     this.#claims.conclude(name, state, words, more);
   }
 
+  /** @returns {boolean} whether all blocks and receipts were read */
   #concludeBlocks() {
     const { state } = this;
-    const { rows, end } = this.#evidence;
+    const { rows } = this.#evidence;
     const { absent, withoutReceipts, unsteady, others, seen } = state;
     const open = [
       absent.length > 0 && `the endpoint does not have ${blocksText(absent)}`,
-      unsteady.length > 0 && `its answers about ${blocksText(unsteady)} were not the same twice, or its head is not beyond`,
+      unsteady.length > 0 &&
+        `its answers about ${blocksText(unsteady)} were not the same twice, or its head is not beyond`,
     ].filter((words) => words !== false);
     if (others.length > 0) {
       const named = others.slice(0, NAMED).map(({ number, hash }) => `${number} (${hash})`);
-      const more = others.length > NAMED ? ` and ${count(others.length - NAMED)} more, to ${others.at(-1)?.number}` : '';
+      const more =
+        others.length > NAMED ? ` and ${count(others.length - NAMED)} more, to ${others.at(-1)?.number}` : '';
       this.#conclude('blocks', 'reorged', `no longer on the chain: block ${named.join(', ')}${more}`);
     } else if (open.length > 0) this.#conclude('blocks', 'not checkable', open.join('; '), { isOpen: true });
-    else this.#conclude('blocks', 'confirmed', `${counted(seen.blocks, 'block')}: hash, timestamp, gas, number of transactions`);
+    else
+      this.#conclude(
+        'blocks',
+        'confirmed',
+        `${counted(seen.blocks, 'block')}: hash, timestamp, gas, number of transactions`,
+      );
     const isWhole = seen.blocks === rows.length && withoutReceipts.length === 0 && unsteady.length === 0;
     const counts = `${count(seen.succeeded)} succeeded and ${count(seen.reverted)} were reverted`;
     const bounds = this.#isExact ? '' : ', at least as many as the file says in each block';
     if (isWhole) this.#conclude('operations', 'confirmed', `${counts}${bounds}`);
     else {
-      const why = withoutReceipts.length > 0 ? `the endpoint has no receipts of ${blocksText(withoutReceipts)}` : `known of ${count(seen.blocks)} of ${counted(rows.length, 'block')}`;
-      this.#conclude('operations', others.length > 0 ? 'reorged' : 'not checkable', `${counts}; ${why}`, { isOpen: true });
+      const why =
+        withoutReceipts.length > 0
+          ? `the endpoint has no receipts of ${blocksText(withoutReceipts)}`
+          : `known of ${count(seen.blocks)} of ${counted(rows.length, 'block')}`;
+      this.#conclude('operations', others.length > 0 ? 'reorged' : 'not checkable', `${counts}; ${why}`, {
+        isOpen: true,
+      });
     }
+    return isWhole;
+  }
+
+  #concludeRates() {
+    const { rows, end } = this.#evidence;
+    const claims = this.#claims;
     if (end === null) return;
-    for (const { name, state: judged, words } of isWhole ? judgeRates(rows, end) : []) {
-      if (judged === 'contradicted') this.#claims.contradict(name, words);
-      this.#claims.conclude(name, judged, words);
+    for (const { name, state, words } of judgeRates(rows, end)) {
+      if (state === 'contradicted') claims.contradict(name, words);
+      claims.conclude(name, state, words);
     }
     const { fullness } = valuesOf(end);
-    if (isWhole && (fullness ?? null) !== null && !this.#claims.isContradicted('blocks') && !this.#claims.isContradicted('sums'))
-      this.#claims.conclude('fullness', 'confirmed', `blocks ${digits(100 * Number(fullness))} % full on average in the window`);
+    const isShown = !claims.isContradicted('blocks') && !claims.isContradicted('sums');
+    if ((fullness ?? null) !== null && isShown)
+      claims.conclude(
+        'fullness',
+        'confirmed',
+        `blocks ${digits(100 * Number(fullness))} % full on average in the window`,
+      );
   }
 }
 

@@ -29,19 +29,29 @@ export function checkFile(evidence, claims, given) {
   checkRunFile(end, evidence, claims, given);
   checkSignatures(evidence, end, claims);
   checkProofs(evidence, end, claims);
-  concludeReported(end, claims);
 }
 
 /** The lines before the end are those that it has the digest of, and there are as many as it needs. @param {Evidence} evidence @param {End} end @param {Claims} claims */
 function checkEnd({ bodySha256, addresses, nextNonces, rows, firstNonces }, end, claims) {
   if (bodySha256 !== end.bodySha256)
-    claims.contradict('digest', `the lines before the end have the SHA-256 ${bodySha256}, and the end says ${end.bodySha256}`);
+    claims.contradict(
+      'digest',
+      `the lines before the end have the SHA-256 ${bodySha256}, and the end says ${end.bodySha256}`,
+    );
   if (addresses.length !== nextNonces.length)
-    claims.contradict('sums', `${counted(addresses.length, 'wallet')}, and ${counted(nextNonces.length, 'next nonce')}`);
+    claims.contradict(
+      'sums',
+      `${counted(addresses.length, 'wallet')}, and ${counted(nextNonces.length, 'next nonce')}`,
+    );
   if (new Set(addresses).size < addresses.length) claims.contradict('sums', 'a wallet is there twice');
   const low = nextNonces.findIndex((nonce, i) => nonce < firstNonces[i]);
   if (low !== -1)
-    claims.contradict('sums', `wallet ${addresses[low]}: its next nonce ${nextNonces[low]} is below its first ${firstNonces[low]}`);
+    claims.contradict(
+      'sums',
+      `wallet ${addresses[low]}: its next nonce ${nextNonces[low]} is below its first ${firstNonces[low]}`,
+    );
+  if (end.foreign.length > 0 && end.audit?.result === 'exact')
+    claims.contradict('sums', `an exact audit with a transaction that is not of the run: ${end.foreign[0].hash}`);
   const last = rows.at(-1);
   if (end.audit !== null && (last?.number !== end.audit.block || last.hash !== end.audit.hash))
     claims.contradict(
@@ -55,14 +65,22 @@ function checkEnd({ bodySha256, addresses, nextNonces, rows, firstNonces }, end,
 function checkSums(evidence, end, claims) {
   for (const { number, succeeded, reverted, transactions, gasUsed, gasLimit } of evidence.rows) {
     if (succeeded + reverted > transactions)
-      claims.contradict('sums', `block ${number}: ${succeeded + reverted} operations in ${counted(transactions, 'transaction')}`);
+      claims.contradict(
+        'sums',
+        `block ${number}: ${succeeded + reverted} operations in ${counted(transactions, 'transaction')}`,
+      );
     if (succeeded < 0 || reverted < 0) claims.contradict('sums', `block ${number}: a count is negative`);
-    if (gasLimit > 0 && gasUsed > gasLimit) claims.contradict('sums', `block ${number}: gas used ${gasUsed} of ${gasLimit}`);
+    if (gasLimit > 0 && gasUsed > gasLimit)
+      claims.contradict('sums', `block ${number}: gas used ${gasUsed} of ${gasLimit}`);
   }
   const { wrong, checked } = wrongFigures(evidence, end);
   for (const { name, words } of wrong) claims.contradict('sums', `${name}: ${words}`);
   const open = end.audit?.result === 'exact' ? '' : '; the audit of the run was not exact: operations are bounds';
-  claims.conclude('sums', 'confirmed', `${counted(checked, 'figure')} follow from ${counted(evidence.rows.length, 'block')} and ${counted(evidence.addresses.length, 'wallet')}${open}`);
+  claims.conclude(
+    'sums',
+    'confirmed',
+    `${counted(checked, 'figure')} follow from ${counted(evidence.rows.length, 'block')} and ${counted(evidence.addresses.length, 'wallet')}${open}`,
+  );
 }
 
 /** @param {End} end @param {Evidence} evidence @param {Claims} claims @param {GivenRunFile | null} given */
@@ -74,7 +92,10 @@ function checkRunFile(end, evidence, claims, given) {
   const { run, text, name } = given;
   const sha256 = createHash('sha256').update(text).digest('hex');
   if (sha256 !== end.runFileSha256)
-    claims.contradict('run file', `${name} has the SHA-256 ${sha256}, and the evidence is of one with ${end.runFileSha256}`);
+    claims.contradict(
+      'run file',
+      `${name} has the SHA-256 ${sha256}, and the evidence is of one with ${end.runFileSha256}`,
+    );
   if (run.id !== end.run) claims.contradict('run file', `${name} is of run ${run.id}, and the evidence of ${end.run}`);
   const own = run.evidence?.sha256 ?? [];
   if (!own.includes(evidence.bodySha256)) claims.contradict('run file', `${name} is of another evidence file`);
@@ -91,16 +112,25 @@ function checkRunFile(end, evidence, claims, given) {
 function checkSignatures({ addresses, signatures, signedSha256 }, end, claims) {
   if (!end.isSigned) {
     if (signatures.length > 0) claims.contradict('signatures', 'the file has signatures, and says that it has none');
-    claims.conclude('signatures', 'not checkable', 'who made the run is not shown: the wallets have signed nothing (--sign)');
+    claims.conclude(
+      'signatures',
+      'not checkable',
+      'who made the run is not shown: the wallets have signed nothing (--sign)',
+    );
     return;
   }
   if (signatures.length !== addresses.length)
     claims.contradict('signatures', `${signatures.length} of ${counted(addresses.length, 'wallet')}`);
   const signerOf = signersOf(signedText(end.run, signedSha256));
   addresses.slice(0, signatures.length).forEach((address, i) => {
-    if (signerOf(signatures[i]) !== address) claims.contradict('signatures', `that of wallet ${address} is not of it, or of another file`);
+    if (signerOf(signatures[i]) !== address)
+      claims.contradict('signatures', `that of wallet ${address} is not of it, or of another file`);
   });
-  claims.conclude('signatures', 'confirmed', `${counted(signatures.length, 'wallet')} signed this file: who has their keys made the run`);
+  claims.conclude(
+    'signatures',
+    'confirmed',
+    `${counted(signatures.length, 'wallet')} signed this file: who has their keys made the run`,
+  );
 }
 
 /** @param {Evidence} evidence @param {End} end @param {Claims} claims */
@@ -122,24 +152,37 @@ function checkProofs({ proofs, addresses, firstNonces, nextNonces, rows }, end, 
     if (row === undefined) return 'the file does not have this block';
     if (shows.hash !== row.hash) return `the header has the hash ${shows.hash}, and the block ${row.hash}`;
     for (const name of /** @type {const} */ (['number', 'timestampS', 'gasUsed', 'gasLimit']))
-      if (row[name] !== null && shows[name] !== row[name]) return `${name} is ${shows[name]} in the header, and ${row[name]} in the file`;
+      if (row[name] !== null && shows[name] !== row[name])
+        return `${name} is ${shows[name]} in the header, and ${row[name]} in the file`;
     const wallet = position.get(shows.from);
-    if (wallet === undefined) return `transaction ${shows.transaction} is of ${shows.from}, which is no wallet of the run`;
+    if (wallet === undefined)
+      return `transaction ${shows.transaction} is of ${shows.from}, which is no wallet of the run`;
     if (shows.nonce < firstNonces[wallet] || (end.audit?.result === 'exact' && shows.nonce >= nextNonces[wallet]))
       return `transaction ${shows.transaction} of ${shows.from} has the nonce ${shows.nonce}, which is not of the run`;
     const isCounted = shows.isSuccess ? row.succeeded > 0 : row.reverted > 0;
-    return isCounted ? null : `transaction ${shows.transaction} ${shows.isSuccess ? 'succeeded' : 'was reverted'}, and the file counts none`;
+    return isCounted
+      ? null
+      : `transaction ${shows.transaction} ${shows.isSuccess ? 'succeeded' : 'was reverted'}, and the file counts none`;
   }
 }
 
-/** What only the reporter knows. @param {End} end @param {Claims} claims */
-function concludeReported(end, claims) {
+/** What only the reporter knows. @param {Evidence} evidence @param {Claims} claims */
+export function concludeReported({ end }, claims) {
+  if (end === null) return;
   const { p50Us, p99Us, failed = 0, timedOut = 0, abandoned = 0, calls = 0, reverted = 0 } = valuesOf(end);
   const ms = (/** @type {number | null} */ us) => (us === null ? 'unknown' : `${digits(us / 1000)} ms`);
   claims.conclude('latency', 'not checkable', `p50 ${ms(p50Us)}, p99 ${ms(p99Us)} by the clock of the reporter`);
   const lost = Number(failed) + Number(timedOut) + Number(abandoned) - Number(reverted);
   if (lost > 0)
-    claims.conclude('failures', 'not checkable', `${counted(lost, 'operation')} that did not succeed in time: blocks do not show them`);
+    claims.conclude(
+      'failures',
+      'not checkable',
+      `${counted(lost, 'operation')} that did not succeed in time: blocks do not show them`,
+    );
   if (Number(calls) > 0)
-    claims.conclude('calls', 'not checkable', `${count(Number(calls))} verified operations are plain calls: they are in no block`);
+    claims.conclude(
+      'calls',
+      'not checkable',
+      `${count(Number(calls))} verified operations are plain calls: they are in no block`,
+    );
 }

@@ -24,7 +24,8 @@ export function checkMerge({ name, run }, all) {
   const stated = run.evidence?.sha256 ?? [];
   const digests = all.map(({ bodySha256 }) => bodySha256);
   const unknown = digests.filter((digest) => !stated.includes(digest));
-  if (unknown.length > 0) claims.contradict('instances', `${counted(unknown.length, 'evidence file')} of no instance of ${name}`);
+  if (unknown.length > 0)
+    claims.contradict('instances', `${counted(unknown.length, 'evidence file')} of no instance of ${name}`);
   const missing = stated.filter((digest) => !digests.includes(digest));
   if (missing.length > 0 || stated.length === 0) {
     const why = `the evidence of ${counted(missing.length, 'instance')} of ${counted(run.merged?.instances.length ?? 0, 'instance')} was not given`;
@@ -34,10 +35,15 @@ export function checkMerge({ name, run }, all) {
   for (const [figure, member] of Object.entries(ADDED)) {
     const sum = all.reduce((total, { end }) => total + Number(end === null ? NaN : valuesOf(end)[figure]), 0);
     const value = /** @type {Record<string, number>} */ (/** @type {unknown} */ (run.counts))[member];
-    if (sum !== value) claims.contradict('instances', `${figure} is ${value}, and ${sum} in the evidence of the instances`);
+    if (sum !== value)
+      claims.contradict('instances', `${figure} is ${value}, and ${sum} in the evidence of the instances`);
   }
   const addresses = all.flatMap((evidence) => evidence.addresses);
   if (new Set(addresses).size < addresses.length) claims.contradict('instances', 'two instances have one wallet');
-  claims.conclude('instances', 'confirmed', `${counted(all.length, 'instance')}: their operations add up, and no wallet is in two`);
+  claims.conclude(
+    'instances',
+    'confirmed',
+    `${counted(all.length, 'instance')}: their operations add up, and no wallet is in two`,
+  );
   return claims;
 }

@@ -51,7 +51,8 @@ export const FIGURES = Object.freeze({
   abandoned: {
     formula: 'attempts - operationsVerified - failed - timedOut',
     read: ({ counts }) => counts.abandoned,
-    compute: (_, values) => 2 * Number(values.attempts) - added(values, 'attempts', 'operationsVerified', 'failed', 'timedOut'),
+    compute: (_, values) =>
+      2 * Number(values.attempts) - added(values, 'attempts', 'operationsVerified', 'failed', 'timedOut'),
   },
   includedLate: { read: ({ audit }) => audit?.includedLate },
   reorgedOut: { read: ({ audit }) => audit?.reorgedOut },
@@ -169,7 +170,8 @@ export function wrongFigures(body, end) {
       continue;
     }
     const [, value, own] = stated;
-    if (own !== (formula ?? REPORTED)) wrong.push({ name, words: `its formula is "${own}", not "${formula ?? REPORTED}"` });
+    if (own !== (formula ?? REPORTED))
+      wrong.push({ name, words: `its formula is "${own}", not "${formula ?? REPORTED}"` });
     const isOpen = (holdsIf === 'exact' && !isExact) || (holdsIf === 'steady' && values.reorgs !== 0);
     if (compute === undefined || value === null || isOpen) continue;
     const computed = compute(body, values);

@@ -30,29 +30,38 @@ function known(values, names) {
 export function judgeRates(rows, end) {
   const values = valuesOf(end);
   return [
-    judge('throughput', values.verifiedPerSecond, 'operations per second', () => {
+    judge('throughput', 'operations per second', values, values.verifiedPerSecond, () => {
       const late = values.includedLate ?? 0;
       const bounds = boundsOf(rows, values, 'windowVerified', ({ succeeded }) => succeeded);
-      return !('least' in bounds) ? bounds : { ...bounds, least: Math.max(0, bounds.least - late / (bounds.seconds || 1)) };
+      return !('least' in bounds)
+        ? bounds
+        : { ...bounds, least: Math.max(0, bounds.least - late / (bounds.seconds || 1)) };
     }),
-    judge('gas per second', values.chainGasPerSecond, 'gas per second', () =>
+    judge('gas per second', 'gas per second', values, values.chainGasPerSecond, () =>
       boundsOf(rows, { ...values, confirmations: 0 }, 'windowGas', ({ gasUsed }) => gasUsed),
     ),
   ];
 }
 
-/** @param {string} name @param {number | null} reported @param {string} unit @param {() => ReturnType<typeof boundsOf>} bounds @returns {Judged} */
-function judge(name, reported, unit, bounds) {
+/** @param {string} name @param {string} unit @param {Values} values @param {number | null} reported @param {() => ReturnType<typeof boundsOf>} bounds @returns {Judged} */
+function judge(name, unit, { reorgs }, reported, bounds) {
   if (reported === null) return { name, state: 'not checkable', words: 'none was reported' };
   const found = bounds();
   const value = `${digits(reported)} ${unit} reported`;
+  const isOpen = 'wrong' in found || ('least' in found && (reported < found.least || reported > found.most));
+  if (isOpen && reorgs !== 0)
+    return { name, state: 'not checkable', words: `${value}: blocks left the chain during the run` };
   if ('wrong' in found) return { name, state: 'contradicted', words: `${value}: ${found.wrong}` };
   if ('why' in found) return { name, state: 'not checkable', words: `${value}: ${found.why}` };
   const { least, most, where } = found;
   const range = `${digits(least)} to ${digits(most)} by the timestamps of ${where}`;
   if (reported < least || reported > most) return { name, state: 'contradicted', words: `${value}, and ${range}` };
   if (most > WIDEST * least)
-    return { name, state: 'not checkable', words: `${value}: the window is too short for timestamps of whole seconds (${range})` };
+    return {
+      name,
+      state: 'not checkable',
+      words: `${value}: the window is too short for timestamps of whole seconds (${range})`,
+    };
   return { name, state: 'confirmed', words: `${value}, ${range}` };
 }
 
@@ -86,7 +95,10 @@ function boundsOf(rows, values, amount, of) {
   const earliest = timeOf(first - all.confirmations) - beforeS;
   const latest = timeOf(last - all.confirmations) - afterS;
   const sumIn = (/** @type {number} */ from, /** @type {number} */ to) =>
-    rows.reduce((sum, row) => (Number(row.timestampS) >= from && Number(row.timestampS) <= to ? sum + of(row) : sum), 0);
+    rows.reduce(
+      (sum, row) => (Number(row.timestampS) >= from && Number(row.timestampS) <= to ? sum + of(row) : sum),
+      0,
+    );
   const [least, most] = [sumIn(fromS + beforeS, latest), sumIn(earliest, toS + afterS)];
   return { least: least / seconds, most: most / seconds, seconds, where };
 }

@@ -16,7 +16,7 @@ import { refills } from './refills/index.js';
  * @import { LoadPlan, ObserverTools, OperationIdentity, Sample, Snapshot, TransactionStatus } from '../contracts/load.d.ts'
  * @import { IntervalRow, Phase, RunFile } from '../contracts/run-file.d.ts'
  * @import { StressError } from '../errors.js'
- * @import { Observer, OpenOptions, RemovedOperation, RunEnd, RunObserver } from './observer.d.ts'
+ * @import { Observer, OpenOptions, RemovedOperation, RunEnd, RunObserver, StatusBlock } from './observer.d.ts'
  *
  * @typedef {object} ObserverRow
  * @property {(config: Config, tools: CheckTools) => Promise<void>} [check] before anything is sent: what it needs is there
@@ -120,9 +120,9 @@ export class Observers extends Listeners {
     this.tell((observer) => observer.reorg?.(blockNumber, removed));
   }
 
-  /** @param {OperationIdentity} operation @param {TransactionStatus} status @param {number | null} blockNumber */
-  status(operation, status, blockNumber) {
-    this.tell((observer) => observer.status?.(operation, status, blockNumber));
+  /** @param {OperationIdentity} operation @param {TransactionStatus} status @param {StatusBlock | null} block */
+  status(operation, status, block) {
+    this.tell((observer) => observer.status?.(operation, status, block));
   }
 
   /** @param {boolean} endsInterval @returns {Record<string, unknown>} by name; `detached`: why some have none */
@@ -206,9 +206,9 @@ export class RunObservers extends Listeners {
     this.tell((observer, name) => name === to && observer.message?.(message));
   };
 
-  /** @param {OperationIdentity} operation @param {TransactionStatus} status as the audit finds it @param {number | null} blockNumber */
-  status = (operation, status, blockNumber) => {
-    this.tell((observer) => observer.status?.(operation, status, blockNumber));
+  /** @param {OperationIdentity} operation @param {TransactionStatus} status as the audit finds it @param {StatusBlock | null} block */
+  status = (operation, status, block) => {
+    this.tell((observer) => observer.status?.(operation, status, block));
   };
 
   /** @param {Snapshot} snapshot */

@@ -19,6 +19,9 @@ import type { AuditReport, GasOfOperations, IntervalRow, Phase, Reorgs, RunFile 
 /** An operation whose block left the chain. seenAtUs: when that block was read; null: the operation had ended */
 export type RemovedOperation = OperationIdentity & { blockNumber: number; seenAtUs: number | null };
 
+/** hash: null: the node does not state it */
+export type StatusBlock = { number: number; hash: string | null };
+
 /** Listens in a thread of the load. What it throws detaches it. */
 export type Observer = {
   /** before the load, which waits for it */
@@ -31,8 +34,8 @@ export type Observer = {
   operation?: (sample: Sample) => void;
   /** blocks from this number on left the chain */
   reorg?: (blockNumber: number, removed: readonly RemovedOperation[]) => void;
-  /** of an operation that was not verified, or whose transaction the node has lost; blockNumber: the one that has it */
-  status?: (operation: OperationIdentity, status: TransactionStatus, blockNumber: number | null) => void;
+  /** of an operation that was not verified, or whose transaction the node has lost; block: the one that has it */
+  status?: (operation: OperationIdentity, status: TransactionStatus, block: StatusBlock | null) => void;
   /** the facts since the last interval ended: plain data and distributions; endsInterval: false: they will be asked for again */
   interval?: (endsInterval: boolean) => unknown;
   /** after the drain, or when it is detached: ends what it began; its last facts are part of the next interval */

@@ -1,7 +1,7 @@
 import * as hdr from 'hdr-histogram-js';
 import { STAGES } from '../stats/figures.js';
 import { recordedValues } from '../stats/histogram.js';
-import { BoundedFile } from './bounded-file.js';
+import { BoundedFile } from '../bounded-file.js';
 import { warnBy } from './log.js';
 
 /**

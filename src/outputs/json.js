@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { EXIT, displayName } from '../errors.js';
 import { claimFile, isDevice, proveWritable, writeFileAtomically } from '../files.js';
 import { readProfiles } from '../stats/node-profile.js';
+import { runFileText } from '../stats/run-file.js';
 import { columnsOf } from './terminal.js';
 import { stdout } from './streams.js';
 
@@ -86,11 +87,6 @@ function writingTo(file) {
       if (isEmpty) rmSync(file, { force: true });
     },
   };
-}
-
-/** As --out writes it. @param {RunFile} run */
-export function runFileText(run) {
-  return `${JSON.stringify(run, null, 2)}\n`;
 }
 
 /** The run file as one line of a log, for clusters without shared storage: `stress merge` finds it there. */

@@ -1,6 +1,6 @@
 import { OutputError } from '../errors.js';
 import { statesGas } from '../stats/metrics.js';
-import { BoundedFile } from './bounded-file.js';
+import { BoundedFile } from '../bounded-file.js';
 import { warnBy } from './log.js';
 import { stdout } from './streams.js';
 

@@ -401,6 +401,23 @@ export function auditTable(run) {
   ]);
 }
 
+/** How others check the run, and what that does not show (--evidence). @param {RunFile} run @returns {Table} */
+export function evidenceTable({ evidence, config, merged }) {
+  if (evidence === undefined) return tableOf('evidence', 'Evidence', [], []);
+  const nameOf = (/** @type {unknown} */ file) =>
+    typeof file === 'string' && file !== '-' ? [shellWord(file.split('/').at(-1) ?? '')] : [];
+  const own = merged ? 'EVIDENCE...' : (nameOf(config.evidence)[0] ?? 'EVIDENCE');
+  const of = merged ? `, with the evidence of ${counted(evidence.sha256.length, 'instance')}` : '';
+  const who = evidence.isSigned
+    ? 'latency and failed submissions, which only the reporter has seen'
+    : 'who made the run (the wallets have signed nothing: --sign), latency and failed submissions';
+  const rows = [
+    ['evidence', `others can check this run on the chain${of}:`],
+    ['not shown', who],
+  ];
+  return tableOf('evidence', 'Evidence', [], rows, [`stress verify ${[own, ...nameOf(config.out)].join(' ')} --rpc URL`]);
+}
+
 /** @param {AuditReport['mismatches'][number]} mismatch */
 function walletText({ walletIndex, address, effect, expectedEffect, nonce, expectedNonce, pendingNonce }) {
   return `wallet ${walletIndex} (${address}): effect ${effect}, expected ${expectedEffect}; nonce ${nonce}, expected ${expectedNonce}; pending ${pendingNonce - nonce}`;

@@ -28,6 +28,7 @@ export function runTables(run) {
     figures.thresholdsTable(run),
     facts.limitTable(run),
     facts.auditTable(run),
+    facts.evidenceTable(run),
     facts.consistencyTable(run),
     facts.profileTable(run),
   ].filter(({ rows }) => rows.length > 0);

@@ -179,6 +179,7 @@ function sectionsOf(run, data, isLive) {
     table('differences'),
     sections.reorgs(run),
     !isLive && table('audited'),
+    table('evidence'),
     table('consistent', [], sections.contradictions(run)),
     table('node-cpu', [], profileParts(run)),
     run.intervals.length > 0 && foldedUnless('more-time', 'More over time', [], chartBox(data.charts.load)),

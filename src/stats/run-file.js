@@ -109,6 +109,11 @@ export function placeOf({ environment: { embeddedChain, endpoint } }) {
   return embeddedChain === true ? 'the embedded chain' : endpoint;
 }
 
+/** As --out writes it. @param {RunFile} run */
+export function runFileText(run) {
+  return `${JSON.stringify(run, null, 2)}\n`;
+}
+
 const NOT_JUDGED = 'no operation was due in the window';
 
 export const STILL_RUNNING = 'the run was still running when this file was written';

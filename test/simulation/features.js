@@ -140,6 +140,11 @@ export function featuresIn(folder) {
       'a fixed tip': { args: '--tip 2wei' },
     },
     batch: { 1: {}, 8: { args: '--batch 8', isNeutral: true } },
+    evidence: {
+      none: {},
+      written: { args: `--evidence ${file('run.evidence')}`, isNeutral: true },
+      signed: { args: `--evidence ${file('run.evidence')} --sign`, isNeutral: true },
+    },
     thresholds: { none: {}, some: { args: '--threshold p99<60s,failed<50%,tps>0 --threshold audit=exact' } },
     txTimeout: { usual: {}, short: { args: '--tx-timeout 4s' } },
     secrets: {

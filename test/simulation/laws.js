@@ -14,6 +14,7 @@ import { figureNames, shownFigure } from '../../src/stats/figures.js';
 import { checkThresholds, parseThreshold } from '../../src/stats/thresholds.js';
 import { assertRunFile, schemaErrors } from '../helpers/run-file.js';
 import { FUNDER, SECRETS } from './features.js';
+import { OF_EVIDENCE } from './evidence.js';
 import { FAULTLESS, RECOMPUTED } from './recomputed.js';
 
 /**
@@ -215,9 +216,13 @@ const OF_RUNS = {
     }
   },
 
-  *'a secret is in no output'({ text, lines, partials }, run) {
-    const all = [text, ...lines, ...textsOf(run), ...[run, ...partials].map((file) => JSON.stringify(file))];
+  *'a secret is in no output'({ text, lines, partials, evidenceText, config }, run) {
+    const files = [evidenceText, ...[run, ...partials].map((file) => JSON.stringify(file))];
+    const all = [text, ...lines, ...textsOf(run), ...files];
     for (const secret of SECRETS) if (all.some((one) => one.includes(secret))) yield secret;
+    // Evidence has no text of the user or of a node: no URL, path or command line.
+    const places = [...config.chain.rpc.map(({ host }) => host), config.outputs.evidence, '--rpc', '://'];
+    for (const place of places) if (place !== null && evidenceText.includes(place)) yield `${place} in the evidence`;
   },
 
   *'a partial file is a run file'({ partials }) {
@@ -448,7 +453,7 @@ export function violationsIn(observed) {
   /** @type {Array<[string, () => Iterable<string>]>} */
   const laws = Object.entries(OF_ALL).map(([law, ask]) => [law, () => ask(observed)]);
   if (run !== null)
-    for (const [law, ask] of Object.entries({ ...OF_RUNS, ...RECOMPUTED, ...FAULTLESS }))
+    for (const [law, ask] of Object.entries({ ...OF_RUNS, ...OF_EVIDENCE, ...RECOMPUTED, ...FAULTLESS }))
       laws.push([law, () => ask(observed, run)]);
   return laws.flatMap(([law, ask]) => [...ask()].slice(0, 3).map((words) => ({ law, words })));
 }
@@ -456,6 +461,7 @@ export function violationsIn(observed) {
 export const LAWS = Object.freeze([
   ...Object.keys(OF_ALL),
   ...Object.keys(OF_RUNS),
+  ...Object.keys(OF_EVIDENCE),
   ...Object.keys(RECOMPUTED),
   ...Object.keys(FAULTLESS),
 ]);

@@ -1,9 +1,10 @@
 /** One simulated run of a configuration, with all that a law may ask of it. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { TransportError } from '../../src/errors.js';
+import { readEvidence } from '../../src/evidence/format.js';
 import { Stop } from '../../src/core/stop.js';
 import { createTextOutput } from '../../src/outputs/console.js';
 import { randomNumbers } from '../../src/random.js';
@@ -20,6 +21,7 @@ import { VirtualTime, createSimulatedPlatform } from './platform.js';
  * @import { BeforeLoad, Platform, Sample } from '../../src/contracts/load.d.ts'
  * @import { LiveFigures, Output } from '../../src/contracts/output.d.ts'
  * @import { RunFile } from '../../src/contracts/run-file.d.ts'
+ * @import { Evidence } from '../../src/evidence/format.js'
  * @import { RpcRequest } from '../helpers/endpoint.js'
  * @import { Behaviour, Value } from './features.js'
  *
@@ -37,6 +39,8 @@ import { VirtualTime, createSimulatedPlatform } from './platform.js';
  * @property {unknown} error that ended it without a run file
  * @property {Sample[]} samples
  * @property {SeenBlock[]} blocks
+ * @property {Evidence | null} evidence null: no file was written
+ * @property {string} evidenceText
  * @property {LiveFigures[]} live
  * @property {RunFile[]} partials
  * @property {string[]} requests what the nodes were asked during and after the load: microseconds since it began, node, method and parameters
@@ -186,6 +190,8 @@ async function simulate(configuration, seed, { argv, env, funds = {}, stretch, i
     written: async () => {},
   };
   const terminal = createTextOutput({ stream, status: undefined, verbose: false, explain: false, wide: true });
+  const { evidence: evidenceFile } = config.outputs;
+  if (evidenceFile !== null) rmSync(evidenceFile, { force: true });
   /** @type {string[]} */
   const nodeWarnings = [];
   const warned = (/** @type {Error} */ { name, message }) => void nodeWarnings.push(`${name}: ${message}`);
@@ -200,6 +206,7 @@ async function simulate(configuration, seed, { argv, env, funds = {}, stretch, i
     });
     return {
       ...{ configuration, config, behaviour, code, lines, error, requests, chain, loadStartUs, ...seen },
+      ...(await evidenceIn(evidenceFile)),
       ...{
         command: `stress ${argv.join(' ')}`,
         text: screen.join('\n'),
@@ -213,6 +220,12 @@ async function simulate(configuration, seed, { argv, env, funds = {}, stretch, i
     user.leaves();
     chain.stop();
   }
+}
+
+/** @param {string | null} file */
+async function evidenceIn(file) {
+  if (file === null || !existsSync(file)) return { evidence: null, evidenceText: '' };
+  return { evidence: await readEvidence(file), evidenceText: readFileSync(file, 'utf8') };
 }
 
 /** Presses Ctrl-C, as cli/session.js takes it. */

@@ -49,7 +49,7 @@ export class BlockLines {
     this.#first = Math.min(this.#first, block.number);
     this.#waiting.set(block.number, { ...block, succeeded: 0, reverted: 0 });
     const own = this.#early.filter(([number, hash]) => isOf(block, number, hash));
-    this.#early = this.#early.filter((one) => !own.includes(one));
+    this.#early = this.#early.filter((one) => !own.includes(one) && one[0] > block.number - MOST_EARLY);
     own.forEach((counts) => this.count(counts));
     if (this.#waiting.size > MOST_WAITING) this.#writeFirst();
   }
@@ -68,14 +68,19 @@ export class BlockLines {
   count(counts) {
     const [number, hash, succeeded, reverted] = counts;
     const row = this.#waiting.get(number);
+    const written = this.#written.get(number);
     if (row !== undefined && isOf(row, number, hash)) {
       row.succeeded += succeeded;
       row.reverted += reverted;
-    } else if (row === undefined && this.#written.has(number)) {
-      // Of another hash they are of a block that has left the chain.
-      if (hash === null || this.#written.get(number) === hash) this.#write(lineOf({ add: [number, succeeded, reverted] }));
-    } else if (number > this.last && this.#early.length < MOST_EARLY) this.#early.push(counts);
-    else if (number >= this.#first && number < this.#oldest) this.#write(lineOf({ add: [number, succeeded, reverted] }));
+    } else if (written !== undefined && (hash === null || hash === written)) this.#add(counts);
+    else if (number >= this.#first && number < this.#oldest) this.#add(counts);
+    // Of a block that was not read yet: another one may have been at its height.
+    else this.#early = [...this.#early.slice(-MOST_EARLY), counts];
+  }
+
+  /** @param {BlockCounts} counts of a block that is written */
+  #add([number, , succeeded, reverted]) {
+    this.#write(lineOf({ add: [number, succeeded, reverted] }));
   }
 
   /** Number of the oldest written block whose hash is kept. */
@@ -98,7 +103,8 @@ export class BlockLines {
     const [row] = this.#waiting.values();
     this.#waiting.delete(row.number);
     this.#written.set(row.number, row.hash);
-    if (this.#written.size > MOST_WRITTEN) this.#written.delete(/** @type {number} */ (this.#written.keys().next().value));
+    if (this.#written.size > MOST_WRITTEN)
+      this.#written.delete(/** @type {number} */ (this.#written.keys().next().value));
     this.#write(blockLine(row));
     if (row.succeeded + row.reverted > 0) this.sample = lowestOf([...this.sample, row]);
   }

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
+import { BoundedFile } from '../../bounded-file.js';
 import { askAll, blockAt, printedBlockAt, receiptsAt } from '../../chain/answers.js';
 import { createSigner } from '../../chain/keys.js';
 import { proveTransaction } from '../../evidence/block-proof.js';
 import { figuresOf } from '../../evidence/figures.js';
 import { headerLine, lineOf, signedText, walletLine, walletLines } from '../../evidence/format.js';
 import { StressError, UsageError } from '../../errors.js';
-import { BoundedFile } from '../../outputs/bounded-file.js';
-import { runFileText } from '../../outputs/json.js';
+import { runFileText } from '../../stats/run-file.js';
 import { BlockLines } from './blocks.js';
 import { EvidenceThread } from './thread.js';
 
@@ -19,7 +19,7 @@ import { EvidenceThread } from './thread.js';
  * @import { RunFile } from '../../contracts/run-file.d.ts'
  * @import { BlockRow } from '../../evidence/format.js'
  * @import { ObserverRow } from '../index.js'
- * @import { OpenOptions, RunEnd, RunObserver } from '../observer.d.ts'
+ * @import { OpenOptions, RunEnd, RunObserver, StatusBlock } from '../observer.d.ts'
  * @import { BlockCounts } from './thread.js'
  */
 
@@ -40,7 +40,6 @@ class Evidence {
   #given;
   #file;
   #blocks = new BlockLines((line) => this.#add(line));
-  #firstNonces;
   #body = createHash('sha256');
   #signed = createHash('sha256');
   /** Null: the body is not complete. @type {string | null} */
@@ -51,7 +50,6 @@ class Evidence {
     const { wallets, chain } = given;
     this.#given = given;
     this.#options = options;
-    this.#firstNonces = wallets.map(({ nonce }) => nonce);
     this.#file = new BoundedFile(options.file, { isLossAnError: true });
     this.#file.begin('');
     this.#add(headerLine(options.version, { id: chain.chainId, genesis: chain.genesisHash }));
@@ -76,10 +74,10 @@ class Evidence {
     for (const counts of /** @type {BlockCounts[]} */ (message)) this.#blocks.count(counts);
   }
 
-  /** Of the audit. @param {OperationIdentity} _ @param {TransactionStatus} status @param {number | null} [blockNumber] */
-  status(_, status, blockNumber = null) {
-    if (blockNumber === null || (status !== 'included' && status !== 'reverted')) return;
-    this.#blocks.count([blockNumber, null, status === 'included' ? 1 : 0, status === 'reverted' ? 1 : 0]);
+  /** Of the audit. @param {OperationIdentity} _ @param {TransactionStatus} status @param {StatusBlock | null} [block] */
+  status(_, status, block = null) {
+    if (block === null || (status !== 'included' && status !== 'reverted')) return;
+    this.#blocks.count([block.number, block.hash, status === 'included' ? 1 : 0, status === 'reverted' ? 1 : 0]);
   }
 
   row() {
@@ -113,7 +111,12 @@ class Evidence {
       if (blocks === null) return;
       for (const block of blocks) {
         if (block === null) continue;
-        const { number, hash, timestampS, transactions: { length: transactions } } = block;
+        const {
+          number,
+          hash,
+          timestampS,
+          transactions: { length: transactions },
+        } = block;
         const gas = { gasUsed: block.gasUsed ?? 0, gasLimit: block.gasLimit ?? 0 };
         this.#blocks.add({ number, hash, timestampS, transactions, ...gas });
       }
@@ -125,10 +128,9 @@ class Evidence {
     const own = new Set(this.#given.wallets.map(({ address }) => address.toLowerCase()));
     for (const { number, hash } of this.#blocks.sample) {
       const [block, receipts] = await unlessFailed(
-        Promise.all([
-          askAll(rpc, [printedBlockAt(number)], 'audit'),
-          askAll(rpc, [receiptsAt(number)], 'audit'),
-        ]).then(([[one], [all]]) => [one, all]),
+        Promise.all([askAll(rpc, [printedBlockAt(number)], 'audit'), askAll(rpc, [receiptsAt(number)], 'audit')]).then(
+          ([[one], [all]]) => [one, all],
+        ),
         [null, null],
       );
       if (block === null || receipts === null || block.hash !== hash) continue;

@@ -3,7 +3,7 @@
  *
  * @import { SeenBlock } from '../../contracts/chain.d.ts'
  * @import { ObserverTools, OperationIdentity, Sample, TransactionStatus } from '../../contracts/load.d.ts'
- * @import { Observer } from '../observer.d.ts'
+ * @import { Observer, StatusBlock } from '../observer.d.ts'
  *
  * @typedef {[number: number, hash: string | null, succeeded: number, reverted: number]} BlockCounts hash: null: the block was not
  *   read
@@ -39,16 +39,16 @@ export class EvidenceThread {
     if (outcome === 'verified' && blockNumber !== null) this.#countsOf(blockNumber)[2] += 1;
   }
 
-  /** Also of one that was verified, and whose block has left the chain: in its new block. @param {OperationIdentity} _ @param {TransactionStatus} status @param {number | null} [blockNumber] */
-  status(_, status, blockNumber = null) {
-    if (blockNumber === null) return;
-    if (status === 'included') this.#countsOf(blockNumber)[2] += 1;
-    if (status === 'reverted') this.#countsOf(blockNumber)[3] += 1;
+  /** Also of one that was verified, and whose block has left the chain: in its new block. @param {OperationIdentity} _ @param {TransactionStatus} status @param {StatusBlock | null} [block] */
+  status(_, status, block = null) {
+    if (block === null) return;
+    // It may be in a block that has replaced the one that was read.
+    if (status === 'included') this.#countsOf(block.number, block.hash)[2] += 1;
+    if (status === 'reverted') this.#countsOf(block.number, block.hash)[3] += 1;
   }
 
-  /** @param {number} number */
-  #countsOf(number) {
-    const hash = this.#hashes.get(number) ?? null;
+  /** @param {number} number @param {string | null} [hash] */
+  #countsOf(number, hash = this.#hashes.get(number) ?? null) {
     const key = hash ?? number;
     let counts = this.#byBlock.get(key);
     if (counts === undefined) {

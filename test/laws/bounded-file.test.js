@@ -4,8 +4,8 @@ import { closeSync, constants, openSync, readFileSync, readSync, rmSync, statSyn
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { gunzipSync, constants as zlib } from 'node:zlib';
-import { BoundedFile } from '../../../src/outputs/bounded-file.js';
-import { temporaryFile, temporaryFolder } from '../../helpers/temporary.js';
+import { BoundedFile } from '../../src/bounded-file.js';
+import { temporaryFile, temporaryFolder } from '../helpers/temporary.js';
 
 /** @import { TestContext } from 'node:test' */
 
@@ -29,7 +29,7 @@ function smallDisk(t) {
   return isMounted ? folder : null;
 }
 
-const MODULE = new URL('../../../src/outputs/bounded-file.js', import.meta.url).href;
+const MODULE = new URL('../../src/bounded-file.js', import.meta.url).href;
 /** Lines that compression does not make small, with line breaks and other characters in them. */
 const NOISE = Array.from({ length: 20_000 }, (_, i) => `${i} ${Math.sin(i)}\nÄ€😀 ${Math.cos(i)}\n`);
 

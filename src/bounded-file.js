@@ -3,11 +3,11 @@ import { finished } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { OutputError } from '../errors.js';
-import { FILE_MODE, cannotWrite, checkWritable } from '../files.js';
+import { OutputError } from './errors.js';
+import { FILE_MODE, cannotWrite, checkWritable } from './files.js';
 
 /**
- * @import { Closed } from '../contracts/output.d.ts'
+ * @import { Closed } from './contracts/output.d.ts'
  * @import { Writable } from 'node:stream'
  */
 
