@@ -478,6 +478,22 @@ function receiptsFrom(answer, from) {
   return /** @type {ChainReceipt[]} */ (receipts.filter((receipt) => receipt !== null));
 }
 
+/** What tells the outcome of a transaction: a run of a million has a gigabyte of receipts. @type {Table} */
+const OUTCOME = { hash: RECEIPT.hash, blockHash: RECEIPT.blockHash, isSuccess: RECEIPT.isSuccess, from: RECEIPT.from };
+
+/** @param {number} at @returns {Question<Array<Pick<ChainReceipt, 'hash' | 'blockHash' | 'isSuccess' | 'from'>> | null>} null: the node does not have the block */
+export function outcomesAt(at) {
+  return {
+    method: 'eth_getBlockReceipts',
+    params: [printed(at)],
+    read: (answer, from) => {
+      if (answer === null) return null;
+      if (!Array.isArray(answer)) throw invalid(from, 'the answer', answer, 'a list of receipts');
+      return answer.map((one) => /** @type {any} */ (fieldsOf(OUTCOME, one, from)));
+    },
+  };
+}
+
 /** @param {number} at @returns {Question<ChainReceipt[] | null>} null: the node does not have the block */
 export function receiptsAt(at) {
   return { method: 'eth_getBlockReceipts', params: [printed(at)], read: receiptsFrom };

@@ -8,8 +8,8 @@ import {
   headerAt,
   nullIfAbsent,
   nullIfOdd,
+  outcomesAt,
   receiptOf,
-  receiptsAt,
   transactionOf,
 } from '../chain/answers.js';
 import { isAbsent, isBusy } from '../chain/refusals.js';
@@ -165,7 +165,7 @@ export class ChainCheck {
   async #ownIn({ number, hash, transactions }) {
     const { rpc } = this.#tools;
     if (this.#servesReceipts) {
-      const receipts = await ask(rpc, receiptsAt(number), 'audit').catch((error) => {
+      const receipts = await ask(rpc, outcomesAt(number), 'audit').catch((error) => {
         const isAnswer = (error instanceof RpcError || error instanceof ProtocolError) && !isBusy(error);
         if (!isAnswer) throw error;
         if (!isAbsent(error)) this.#servesReceipts = false;

@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gunzipSync } from 'node:zlib';
 import { after, before, describe, it } from 'node:test';
 import { createRpc, displayUrl } from '../../src/chain/rpc.js';
 import { createUndiciTransport } from '../../src/transport/undici.js';
-import { anvilFor } from '../helpers/anvil.js';
+import { anvilFor, startAnvil } from '../helpers/anvil.js';
 import { readJson, runStress } from '../helpers/cli.js';
 import { blocksOf, changeFigure, claimsIn, endOf, linesOf, seal, verified, walletsOf } from '../helpers/evidence.js';
 import { temporaryFolder } from '../helpers/temporary.js';
@@ -393,7 +395,8 @@ describe('stress verify', () => {
     const refuse = async () => {
       const { RpcError } = await import('../../src/errors.js');
       throw new RpcError('eth_getBlockReceipts', -32601, 'the method does not exist', undefined, {
-        status: 200, retryAfterMs: null,
+        status: 200,
+        retryAfterMs: null,
       });
     };
     const without = {
@@ -485,5 +488,68 @@ describe('a signed run', () => {
     const changed = structuredClone(lines);
     changeFigure(changed, 'p50Us', (value) => value / 2);
     assert.match(claimsIn(await verified(folder, changed), 'contradicted').join('\n'), /signatures: that of wallet 0x/);
+  });
+});
+
+describe('the example of the docs', () => {
+  // Made with: anvil --block-time 1 --accounts 1 --dump-state chain.json, and stress -t 5 -d 20s --interval 1s
+  // --workload transfer --evidence run.evidence --sign --out run.json.
+  const example = (/** @type {string} */ name) =>
+    fileURLToPath(new URL(`../../docs/examples/evidence/${name}`, import.meta.url));
+
+  it('is confirmed on its chain', async () => {
+    writeFileSync(at('chain.json'), gunzipSync(readFileSync(example('chain.json.gz'))));
+    const own = await startAnvil({ args: ['--no-mining', '--accounts', '1', '--load-state', at('chain.json')] });
+    try {
+      const words = ['verify', example('run.evidence'), example('run.json'), '--rpc', own.url];
+      const { code, stdout, stderr } = await runStress(words);
+      assert.equal(code, 0, stdout + stderr);
+      for (const claim of ['run file', 'signatures', 'proofs', 'chain', 'blocks', 'operations', 'nonces', 'throughput'])
+        assert.match(stdout, new RegExp(`\n  ${claim} +confirmed: `));
+    } finally {
+      await own.stop();
+    }
+  });
+});
+
+describe('instances', () => {
+  const own = anvilFor('--accounts 1 --block-time 1');
+
+  it('the evidence of each is confirmed, and adds up to the merged run', async () => {
+    const files = [0, 1].map((index) => ({ evidence: at(`${index}.evidence`), out: at(`${index}.json`) }));
+    const runs = files.map(({ evidence, out }, index) => {
+      const place = [
+        '--instances',
+        '2',
+        '--index',
+        String(index),
+        '--run-id',
+        'both',
+        '--chain-id',
+        '31337',
+        '--barrier',
+        at('barrier'),
+      ];
+      const load = ['-t', '3', '-d', '6s', '--interval', '1s', '--workload', 'transfer', '--rpc', own.url];
+      return runStress([...load, ...place, '--evidence', evidence, '--out', out]);
+    });
+    for (const { code, stderr } of await Promise.all(runs)) assert.equal(code, 0, stderr);
+    const merged = await runStress(['merge', ...files.map(({ out }) => out), '--out', at('merged.json')]);
+    assert.equal(merged.code, 0, merged.stderr);
+    assert.match(merged.stdout, /stress verify EVIDENCE\.\.\. --rpc URL/);
+    await own.rpc('evm_mine');
+    const all = files.map(({ evidence }) => evidence);
+    const whole = await runStress(['verify', ...all, at('merged.json'), '--rpc', own.url]);
+    assert.equal(whole.code, 0, whole.stdout + whole.stderr);
+    assert.match(whole.stdout, /instances +confirmed: 2 instances: their operations add up/);
+    const part = await runStress(['verify', all[0], at('merged.json')]);
+    assert.equal(part.code, 75);
+    assert.match(part.stdout, /the evidence of 1 instance of 2 instances was not given/);
+    const changed = readJson(at('merged.json'));
+    changed.counts.verified += 1;
+    changed.counts.failed -= 1;
+    writeFileSync(at('changed.json'), JSON.stringify(changed));
+    const wrong = await runStress(['verify', ...all, at('changed.json')]);
+    assert.notEqual(wrong.code, 0);
   });
 });
