@@ -128,7 +128,6 @@ const [amount, wei] = [unknownIfAny((a, b) => a + b), unknownIfAny(addText)];
 
 /** Their members of the run file. @type {Record<string, Rule>} */
 export const OF_RUN = {
-  evidence: { members: { sha256: listed(Infinity), isSigned: both } },
   ladder: {
     members: {
       ...BROKEN,
@@ -147,6 +146,7 @@ export const OF_RUN = {
       pausedMs: max,
     },
   },
+  evidence: { members: { sha256: listed(Infinity), isSigned: both } },
 };
 
 /** @type {ReadonlyArray<ScalarRow & {option: string, needs: string}>} */

@@ -27,6 +27,9 @@ import { EvidenceThread } from './thread.js';
 const MOST_LATE_BLOCKS = 20_000;
 const BLOCKS_AT_ONCE = 50;
 
+/** Wallets whose lines are made together. */
+const WALLETS_AT_ONCE = 1000;
+
 /** Wallets that sign in a turn of the event loop. */
 const SIGNED_AT_ONCE = 100;
 
@@ -44,6 +47,8 @@ class Evidence {
   #signed = createHash('sha256');
   /** Null: the body is not complete. @type {string | null} */
   #bodySha256 = null;
+  /** What is written when the load begins, so that nothing for each wallet is done then; null: it has begun. @type {string[] | null} */
+  #early = [];
 
   /** @param {OpenOptions} given @param {EvidenceOptions} options */
   constructor(given, options) {
@@ -51,17 +56,31 @@ class Evidence {
     this.#given = given;
     this.#options = options;
     this.#file = new BoundedFile(options.file, { isLossAnError: true });
-    this.#file.begin('');
     this.#add(headerLine(options.version, { id: chain.chainId, genesis: chain.genesisHash }));
-    for (const wallet of wallets) this.#add(walletLine(wallet));
+    for (let at = 0; at < wallets.length; at += WALLETS_AT_ONCE)
+      this.#add(
+        wallets
+          .slice(at, at + WALLETS_AT_ONCE)
+          .map(walletLine)
+          .join(''),
+      );
+  }
+
+  /** A load that does not begin leaves no file. */
+  begin() {
+    this.#file.begin('');
+    const early = this.#early ?? [];
+    this.#early = null;
+    for (const lines of early) this.#file.add(lines);
     this.#file.cut();
   }
 
-  /** @param {string} line */
-  #add(line) {
-    if (this.#bodySha256 === null) this.#body.update(line);
-    this.#signed.update(line);
-    this.#file.add(line);
+  /** @param {string} lines */
+  #add(lines) {
+    if (this.#bodySha256 === null) this.#body.update(lines);
+    this.#signed.update(lines);
+    if (this.#early === null) this.#file.add(lines);
+    else this.#early.push(lines);
   }
 
   /** @param {SeenBlock} block */

@@ -421,6 +421,7 @@ describe('an observer that throws', () => {
       load: { poolTarget: null, maxBaseFeeWei: null },
       chain: { flashblocks: null },
       network: { ladder: ['safe'], check: [] },
+      outputs: { evidence: null },
     });
     const given = { rpc, wallets: [], inclusion: 'blocks', ratePerSecond: null, refill: null, before: { wei: 0n } };
     const open = () => RunObservers.open(config, /** @type {any} */ (given));

@@ -32,6 +32,7 @@ async function opened(
     instance: { instances: instances ?? null },
     chain: {},
     network: { check: [], ladder: [] },
+    outputs: { evidence: null },
   });
   const rpc = /** @type {any} */ ({ call, display: 'http://node' });
   const given = { rpc, clock, stop, gasPerOperation, inclusion: null, before: { why: '' }, refill: null, wallets: [] };
