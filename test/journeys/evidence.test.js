@@ -284,7 +284,8 @@ describe('stress verify', () => {
   before(async () => {
     writeFileSync(at('fifth.json'), FIFTH);
     const workload = ['--workload', 'contract', '--deploy', at('fifth.json'), '--function', 'f(uint256)'];
-    const files = ['--evidence', at('run.evidence'), '--out', at('run.json')];
+    const pages = ['--html', at('run.html'), '--markdown', at('run.md')];
+    const files = ['--evidence', at('run.evidence'), '--out', at('run.json'), ...pages];
     const load = ['-t', '6', '--in-flight', '2', '-d', '12s', '--interval', '1s'];
     const words = [...load, '--rpc', chain.url, ...workload, '--args', '["{{nonce}}"]', ...files];
     const { code, stderr } = await runStress(words);
@@ -314,6 +315,14 @@ describe('stress verify', () => {
       assert.match(whole.stdout, new RegExp(`\n  ${claim} +confirmed: `));
     assert.match(whole.stdout, /latency +not checkable: .* by the clock of the reporter/);
     assert.doesNotMatch(whole.stdout, /CONTRADICTED/);
+  });
+
+  it('the page and the Markdown have the command, and what it does not show', () => {
+    for (const name of ['run.html', 'run.md']) {
+      const text = readFileSync(at(name), 'utf8').replaceAll('\\', '');
+      assert.match(text, /stress verify run\.evidence run\.json --rpc URL/, name);
+      assert.match(text, /who made the run \(the wallets have signed nothing: --sign\)/, name);
+    }
   });
 
   it('the figures are those of the run file and of its audit', () => {

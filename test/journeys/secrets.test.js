@@ -131,7 +131,7 @@ describe('a secret is in no output', () => {
       const secrets = secretsOf(chain.url, receiver.address);
       mkdirSync(folder);
       const names =
-        'out run.json,html run.html,junit run.xml,markdown run.md,samples s.csv,blocks b.jsonl.gz,hlog h.hlog';
+        'out run.json,html run.html,junit run.xml,markdown run.md,samples s.csv,blocks b.jsonl.gz,hlog h.hlog,evidence e.gz';
       const files = `${names},intervals i.ndjson,log-file run.log`
         .split(',')
         .flatMap((one) => [`--${one.split(' ')[0]}`, join(folder, one.split(' ')[1])]);
@@ -146,6 +146,7 @@ describe('a secret is in no output', () => {
         '--log-level',
         'debug',
         '--explain',
+        '--sign',
         '--check',
         'consistency',
       ];
