@@ -182,20 +182,24 @@ class Reader {
 export async function readEvidence(file) {
   const name = displayName(file);
   const bytes = createReadStream(file);
+  const input = file.endsWith('.gz') ? bytes.pipe(createGunzip()) : bytes;
+  const lines = createInterface({ input, crlfDelay: Infinity });
   const reader = new Reader();
   let count = 0;
+  /** Errors of streams do not reach who reads the lines. @type {unknown} */
+  let failure = null;
+  for (const stream of [bytes, input])
+    stream.on('error', (error) => {
+      failure ??= error;
+      lines.close();
+    });
   try {
-    const input = file.endsWith('.gz') ? bytes.pipe(createGunzip()) : bytes;
-    // An error of the file does not reach what it is piped into.
-    const failed = new Promise((_, reject) => bytes.once('error', reject));
-    failed.catch(() => {});
-    const lines = createInterface({ input, crlfDelay: Infinity })[Symbol.asyncIterator]();
-    for (;;) {
-      const { done, value } = await Promise.race([lines.next(), /** @type {Promise<never>} */ (failed)]);
-      if (done) return reader.evidence;
+    for await (const line of lines) {
       count += 1;
-      reader.add(value);
+      reader.add(line);
     }
+    if (failure !== null) throw failure;
+    return reader.evidence;
   } catch (error) {
     const { code } = /** @type {NodeJS.ErrnoException} */ (error);
     const where = count === 0 ? '' : `, line ${count}`;

@@ -9,7 +9,17 @@ import { createRpc, displayUrl } from '../../src/chain/rpc.js';
 import { createUndiciTransport } from '../../src/transport/undici.js';
 import { anvilFor, startAnvil } from '../helpers/anvil.js';
 import { readJson, runStress } from '../helpers/cli.js';
-import { blocksOf, changeFigure, claimsIn, endOf, linesOf, seal, verified, walletsOf } from '../helpers/evidence.js';
+import {
+  blocksOf,
+  changeFigure,
+  claimsIn,
+  endOf,
+  linesOf,
+  seal,
+  verified,
+  walletsOf,
+  withLateCounts,
+} from '../helpers/evidence.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /** @import { Lines } from '../helpers/evidence.js' */
@@ -297,7 +307,7 @@ describe('stress verify', () => {
     rpc = createRpc(transport, displayUrl(url));
     const text = readFileSync(at('run.json'), 'utf8');
     Object.assign(honest, {
-      lines: linesOf(at('run.evidence')),
+      lines: withLateCounts(linesOf(at('run.evidence'))),
       given: { name: 'run.json', text, run: JSON.parse(text) },
     });
   });
