@@ -3,6 +3,7 @@ import { payloadSize } from '../workloads/payload.js';
 import { header, headersOf, literalHeader, literalUrl } from '../transport/headers.js';
 import { WORKLOADS } from '../workloads/table.js';
 import { CONTRACT, contractRows, parseNamedCalls } from './contract-options.js';
+import { VERIFY, evidenceRows } from './evidence-options.js';
 import * as parse from './parse.js';
 
 /**
@@ -188,12 +189,7 @@ export const COMMANDS = Object.freeze({
     help: 'add up the run files of all instances of one run, exactly: from a folder, files, or logs (-)',
     examples: ['merge results --expect 4 --out all.json'],
   },
-  verify: {
-    usage: 'EVIDENCE... [RUN.json] [--rpc URL]',
-    takes: 'files',
-    help: 'check the evidence of a run (--evidence), with --rpc on the chain: each claim is confirmed, contradicted or not checkable',
-    examples: ['verify run.evidence run.json', 'verify run.evidence --rpc URL'],
-  },
+  verify: VERIFY,
   completion: {
     usage: 'bash|zsh|fish',
     takes: Object.freeze(['bash', 'zsh', 'fish']),
@@ -459,12 +455,7 @@ const TABLE = {
     { name: 'dashboard', argument: '[HOST:]PORT', parse: parse.listenAddress, commands: RUN,
       output: { load: async () => (await import('../report/live.js')).createDashboardOutput },
       help: 'serve the report page, updated during the run; host 127.0.0.1 unless given' },
-    { name: 'evidence', argument: 'FILE', parse: parse.fileName, commands: RUN, file: 'written',
-      help: 'file with what others need to check the run on the chain (stress verify): blocks, wallets, nonces and figures, no keys or URLs; with .gz at its end it is compressed' },
-    { name: 'sign', isFlag: true, commands: RUN, needs: ['evidence'],
-      help: 'each wallet signs the evidence, so that nobody can claim the traffic of others' },
-    { name: 'state', argument: 'FILE', parse: parse.fileName, commands: ['verify'], needs: ['rpc'], file: 'kept',
-      help: 'file for how far a verification has come: the same command goes on there' },
+    ...evidenceRows,
     { name: 'samples', argument: 'FILE', parse: parse.rowFile, commands: RUN,
       file: 'written',
       output: { load: async () => (await import('../outputs/rows.js')).createSamplesOutput },

@@ -105,7 +105,7 @@ async function onChain(config, context, evidence, claims) {
   try {
     await check.run();
   } finally {
-    await write(check.state);
+    if (check.isWhole) await write(check.state);
     await endpoints.close();
   }
 }
@@ -115,7 +115,7 @@ function stateIn(file) {
   if (!existsSync(file)) return null;
   try {
     const state = JSON.parse(readFileSync(file, 'utf8'));
-    if (typeof state.fileSha256 !== 'string') throw new Error('no state');
+    if (typeof state.fileSha256 !== 'string' || !Array.isArray(state.counts)) throw new Error('no state');
     return state;
   } catch {
     throw new InputError(`${displayName(file)} has no state of stress verify: give another name to --state`);

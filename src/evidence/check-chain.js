@@ -59,6 +59,9 @@ const LOOKED_UP = 20;
 /** Before an answer that contradicts is asked for again. */
 const AGAIN_MS = 500;
 
+/** Contradictions after which others are not asked for again. */
+const ENOUGH = 100;
+
 /** Blocks named in a message. */
 const NAMED = 5;
 
@@ -85,6 +88,8 @@ export class ChainCheck {
   #head = -1;
   /** @type {State} */
   state;
+  /** Whether the state is that of whole blocks, so that it can be kept. */
+  isWhole = true;
 
   /**
    * @param {Evidence} evidence
@@ -111,13 +116,17 @@ export class ChainCheck {
     const label = 'checking blocks';
     while (this.state.next < rows.length) {
       if (signal.aborted) throw new InterruptedError('interrupted: the same command with --state goes on');
-      const part = rows.slice(this.state.next, this.state.next + BLOCKS_AT_ONCE);
+      const { next } = this.state;
+      const part = rows.slice(next, next + BLOCKS_AT_ONCE);
       const readings = await Promise.all(part.map((row) => this.#read(row.number)));
       /** Wallets whose first transaction is in these blocks. @type {Array<{wallet: number, hash: string, number: number}>} */
       const first = [];
-      for (const [i, row] of part.entries()) first.push(...(await this.#take(row, readings[i])));
+      this.isWhole = false;
+      for (const [i, row] of part.entries())
+        first.push(...(await this.#take(row, rows[next + i - 1]?.number ?? null, readings[i])));
       await this.#checkNonces(first, ({ wallet }) => this.#evidence.firstNonces[wallet], 'first');
       this.state.next += part.length;
+      this.isWhole = true;
       await keep?.(this.state);
       onProgress(label, this.state.next, rows.length);
     }
@@ -199,8 +208,8 @@ export class ChainCheck {
     });
   }
 
-  /** @param {BlockRow} row @param {Reading} reading @returns {Promise<Array<{wallet: number, hash: string, number: number}>>} wallets with their first transaction */
-  async #take(row, { block, own }) {
+  /** @param {BlockRow} row @param {number | null} before number of the row before @param {Reading} reading @returns {Promise<Array<{wallet: number, hash: string, number: number}>>} wallets with their first transaction */
+  async #take(row, before, { block, own }) {
     const { state } = this;
     if (block === null) {
       state.absent.push(row.number);
@@ -212,11 +221,11 @@ export class ChainCheck {
       return [];
     }
     await this.#judgeOthers(row, parentHash);
-    await this.#judgeGap(row, parentHash);
+    if (before !== null && before < row.number - 1) await this.#judgeGap(row, parentHash);
     state.last = { number: row.number, hash: row.hash };
     state.seen.blocks += 1;
     const problems = this.#problemsOf(row, block, own);
-    if (problems.length > 0) await this.#contradictTwice(row, problems);
+    if (problems.length > 0 && state.contradictions.length < ENOUGH) await this.#contradictTwice(row, problems);
     if (own === null) {
       state.withoutReceipts.push(row.number);
       return [];
@@ -315,9 +324,7 @@ export class ChainCheck {
   /** Blocks that the file leaves out. @param {BlockRow} row @param {string | null} parentHash */
   async #judgeGap(row, parentHash) {
     const { last } = this.state;
-    if (last === null || last.number + 1 === row.number || this.state.absent.includes(row.number - 1)) return;
-    const { rows } = this.#evidence;
-    if (rows.some(({ number }) => number === row.number - 1)) return;
+    if (last === null) return;
     // Some chains have heights without a block.
     if (parentHash === last.hash || parentHash === null) return;
     const left = await nullIfAbsent(ask(this.#tools.rpc, headerAt(row.number - 1), 'audit'));

@@ -96,6 +96,30 @@ export function signedText(run, sha256) {
   return `evm-stress evidence\nrun ${run}\nsha256 ${sha256}`;
 }
 
+const isText = (/** @type {unknown} */ value) => typeof value === 'string';
+const isTextOrNull = (/** @type {unknown} */ value) => value === null || isText(value);
+
+/** @param {any} value @param {(one: any) => boolean} isOne */
+function isList(value, isOne) {
+  return Array.isArray(value) && value.every((one) => isOne(one));
+}
+
+/** @param {any} proof */
+function isProof(proof) {
+  const isNumbered = Number.isSafeInteger(proof?.block) && Number.isSafeInteger(proof.index) && proof.index >= 0;
+  return isNumbered && isText(proof.header) && isList(proof.transaction, isText) && isList(proof.receipt, isText);
+}
+
+/** @param {any} end */
+function isEnd(end) {
+  const isFigure = (/** @type {any} */ one) =>
+    Array.isArray(one) && isText(one[0]) && isText(one[2]) && (one[1] === null || Number.isFinite(one[1]));
+  const isForeign = (/** @type {any} */ one) => isText(one?.hash);
+  const isAudit = end?.audit === null || (Number.isSafeInteger(end?.audit?.block) && isText(end.audit.hash));
+  const isNamed = [end?.run, end?.bodySha256, end?.runFileSha256].every(isText);
+  return isNamed && isAudit && isList(end.figures, isFigure) && isList(end.foreign, isForeign);
+}
+
 /** Collects the lines of a file. */
 class Reader {
   /** @type {Header | null} */
@@ -123,16 +147,19 @@ class Reader {
     this.#whole.update(text);
     if (json.signatures === undefined) this.#signed.update(text);
     if (own.end === null && json.end === undefined) this.#body.update(text);
+    if (typeof json !== 'object' || json === null) throw new Error('a line is no object');
     if (this.#header === null) {
       if (json.schema !== SCHEMA) throw new Error(`its first line has no "schema": "${SCHEMA}"`);
+      if (!Number.isSafeInteger(json.chain?.id) || !isTextOrNull(json.chain.genesis))
+        throw new Error('it states no chain');
       this.#header = json;
     } else if (Array.isArray(json)) this.#addRow(json);
     else if (json.add) this.#addCounts(json.add);
     else if (json.reorg !== undefined) this.#void(json.reorg);
-    else if (json.next) own.nextNonces.push(...json.next);
-    else if (json.proof) own.proofs.push(json.proof);
-    else if (json.signatures) own.signatures.push(...json.signatures);
-    else if (json.end && own.end === null) own.end = json.end;
+    else if (isList(json.next, Number.isSafeInteger)) own.nextNonces.push(...json.next);
+    else if (isProof(json.proof)) own.proofs.push(json.proof);
+    else if (isList(json.signatures, isText)) own.signatures.push(...json.signatures);
+    else if (isEnd(json.end) && own.end === null) own.end = json.end;
     else throw new Error(`a line has none of its members: ${Object.keys(json).slice(0, 3).join(', ')}`);
   }
 
@@ -140,19 +167,25 @@ class Reader {
   #addRow(cells) {
     const [first, second] = cells;
     if (typeof first === 'string') {
+      if (!/^[0-9a-f]{40}$/.test(first) || !Number.isSafeInteger(second))
+        throw new Error('a line of a wallet has another form');
       this.#evidence.addresses.push(`0x${first}`);
       this.#evidence.firstNonces.push(second);
       return;
     }
     const [number, hash, timestampS, gasUsed, gasLimit, transactions, succeeded, reverted] = cells;
-    if (!cells.every((cell, i) => i === 1 || Number.isSafeInteger(cell ?? 0)) || typeof hash !== 'string')
+    const isWhole = (/** @type {unknown} */ cell, /** @type {number} */ i) =>
+      i === 1 || Number.isSafeInteger(cell) || (i === 2 && cell === null);
+    if (cells.length !== COLUMNS.block.length || !cells.every(isWhole) || typeof hash !== 'string')
       throw new Error(`a line of a block has other cells than its columns: ${JSON.stringify(cells).slice(0, 80)}`);
     const counts = { succeeded, reverted };
     this.#rows.set(number, { number, hash: `0x${hash}`, timestampS, gasUsed, gasLimit, transactions, ...counts });
   }
 
   /** @param {[number, number, number]} counts */
-  #addCounts([number, succeeded, reverted]) {
+  #addCounts(counts) {
+    if (!isList(counts, Number.isSafeInteger)) throw new Error('a line that adds to a block has another form');
+    const [number, succeeded, reverted] = counts;
     const row = this.#rows.get(number);
     if (row === undefined) throw new Error(`it adds to block ${number}, which it does not have`);
     row.succeeded += succeeded;

@@ -9,6 +9,7 @@ import { readEvidence } from '../../src/evidence/format.js';
 
 /**
  * @import { Rpc } from '../../src/contracts/chain.d.ts'
+ * @import { State } from '../../src/evidence/check-chain.js'
  * @import { GivenRunFile } from '../../src/evidence/check-file.js'
  *
  * @typedef {any[]} Lines parsed
@@ -62,10 +63,10 @@ export function seal(lines) {
 /**
  * @param {string} folder
  * @param {Lines} lines
- * @param {{rpc?: Rpc | null, given?: GivenRunFile | null}} [against]
+ * @param {{rpc?: Rpc | null, given?: GivenRunFile | null, known?: State | null, keep?: (state: State) => void}} [against]
  * @returns {Promise<Claims>}
  */
-export async function verified(folder, lines, { rpc = null, given = null } = {}) {
+export async function verified(folder, lines, { rpc = null, given = null, known = null, keep = () => {} } = {}) {
   const file = join(folder, 'changed.evidence');
   writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
   const evidence = await readEvidence(file);
@@ -74,8 +75,9 @@ export async function verified(folder, lines, { rpc = null, given = null } = {})
   if (rpc !== null) {
     // Nothing is waited for between two answers.
     const clock = /** @type {any} */ ({ sleep: async () => {} });
-    const tools = { rpc, clock, signal: new AbortController().signal, onProgress: () => {} };
-    await new ChainCheck(evidence, claims, tools).run();
+    const { signal } = new AbortController();
+    const tools = { rpc, clock, signal, onProgress: () => {}, keep: async (/** @type {State} */ state) => keep(state) };
+    await new ChainCheck(evidence, claims, tools, known).run();
   }
   concludeReported(evidence, claims);
   return claims;

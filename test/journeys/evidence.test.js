@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 import { after, before, describe, it } from 'node:test';
 import { createRpc, displayUrl } from '../../src/chain/rpc.js';
+import { TransportError } from '../../src/errors.js';
 import { createUndiciTransport } from '../../src/transport/undici.js';
 import { anvilFor, startAnvil } from '../helpers/anvil.js';
 import { readJson, runStress } from '../helpers/cli.js';
@@ -426,6 +427,24 @@ describe('stress verify', () => {
     const claims = await verified(folder, honest.lines, { rpc: /** @type {any} */ (without) });
     assert.equal(claims.exitCode, 0, JSON.stringify(claims.all));
     assert.match(claimsIn(claims, 'confirmed').join('\n'), /operations: \d+ succeeded and \d+ were reverted/);
+  });
+
+  it('an endpoint that fails in the middle changes nothing of what was kept', async () => {
+    let [state, left] = [/** @type {any} */ (null), 12];
+    const failing = (/** @type {any[]} */ ...asked) => {
+      left -= 1;
+      if (left < 0) return Promise.reject(new TransportError('gone', 'reset'));
+      return /** @type {any} */ (rpc.gather)(...asked);
+    };
+    const broken = /** @type {any} */ ({ ...rpc, gather: failing });
+    const keep = (/** @type {any} */ now) => void (state = structuredClone(now));
+    await assert.rejects(verified(folder, honest.lines, { rpc: broken, keep }), /gone/);
+    assert.ok(state.next > 0 && state.next < blocksOf(honest.lines).length, `${state.next}`);
+    const [rest, whole] = [
+      await verified(folder, honest.lines, { rpc, known: state }),
+      await verified(folder, honest.lines, { rpc }),
+    ];
+    assert.deepEqual(rest.all, whole.all);
   });
 
   it('a verification goes on where it was interrupted', async () => {

@@ -1,0 +1,55 @@
+/** Evidence files of others may have anything in them: each ends in claims, or is refused with a line that names the place. */
+import assert from 'node:assert/strict';
+import { after, describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { InputError } from '../../../src/errors.js';
+import { randomNumbers } from '../../../src/random.js';
+import { endOf, linesOf, seal, verified } from '../../helpers/evidence.js';
+import { temporaryFolder } from '../../helpers/temporary.js';
+
+const EXAMPLE = fileURLToPath(new URL('../../../docs/examples/evidence/run.evidence', import.meta.url));
+const ODD = [null, -1, 1.5, 2 ** 60, '', 'ab', '0x', [], {}, true, [null], { hash: 1 }];
+
+/** @param {any} value @param {() => number} random @param {unknown} odd @returns {boolean} whether a member of it was replaced */
+function spoil(value, random, odd) {
+  const keys = typeof value === 'object' && value !== null ? Object.keys(value) : [];
+  if (keys.length === 0) return false;
+  const key = keys[Math.floor(random() * keys.length)];
+  if (random() < 0.5 && spoil(value[key], random, odd)) return true;
+  value[key] = odd;
+  return true;
+}
+
+describe('a hostile evidence file', () => {
+  const folder = temporaryFolder({ after });
+
+  it('ends in claims or in one clear line', async () => {
+    const random = randomNumbers(7);
+    const honest = linesOf(EXAMPLE);
+    let refused = 0;
+    for (let i = 0; i < 300; i += 1) {
+      const lines = structuredClone(honest);
+      const odd = ODD[i % ODD.length];
+      const line = i % 3 === 0 ? lines.find((one) => one.end) : lines[Math.floor(random() * lines.length)];
+      spoil(line, random, odd);
+      if (lines.some((one) => one?.end?.figures) && i % 2 === 0) seal(lines);
+      try {
+        await verified(folder, lines);
+      } catch (error) {
+        assert.ok(
+          error instanceof InputError,
+          `${JSON.stringify(line).slice(0, 300)}: ${/** @type {Error} */ (error).stack}`,
+        );
+        assert.match(error.message, /changed\.evidence, line \d+: no evidence file of stress: /);
+        refused += 1;
+      }
+    }
+    assert.ok(refused > 50, `${refused}`);
+  });
+
+  it('the example is confirmed', async () => {
+    const claims = await verified(folder, linesOf(EXAMPLE));
+    assert.equal(claims.exitCode, 0, JSON.stringify(claims.all));
+    assert.ok(endOf(linesOf(EXAMPLE)).isSigned);
+  });
+});
