@@ -91,7 +91,7 @@ const CHANGED = [
     'a rate, by a shorter window',
     (lines) => {
       changeFigure(lines, 'verifiedPerSecond', (v) => 4 * v);
-      changeFigure(lines, 'spreadMs', (v) => v / 4);
+      for (const name of ['spreadMs', 'windowMs']) changeFigure(lines, name, (v) => v / 4);
       changeFigure(lines, 'chainGasPerSecond', (v) => 4 * v);
     },
     'throughput',

@@ -2,6 +2,7 @@
 import { checkFile } from '../../src/evidence/check-file.js';
 import { Claims } from '../../src/evidence/claims.js';
 import { FIGURES, isNear, valuesOf } from '../../src/evidence/figures.js';
+import { judgeRates } from '../../src/evidence/throughput.js';
 import { runFileText } from '../../src/stats/run-file.js';
 
 /**
@@ -58,6 +59,12 @@ export const OF_EVIDENCE = {
     for (const [i, address] of evidence.addresses.entries())
       if ((state.nonces.get(address) ?? 0) !== evidence.nextNonces[i])
         yield `${address}: nonce ${state.nonces.get(address)}, and ${evidence.nextNonces[i]} in the file`;
+  },
+
+  *'evidence of an honest rate is not contradicted'({ evidence }) {
+    if (evidence?.end == null) return;
+    for (const { name, state, words } of judgeRates(evidence.rows, evidence.end))
+      if (state === 'contradicted') yield `${name}: ${words}`;
   },
 
   *'evidence is small'({ evidence, evidenceText }, { counts }) {
