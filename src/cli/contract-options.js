@@ -20,7 +20,7 @@ export const contractRows = (commands) => [
     help: 'contract that --workload contract calls' },
   { name: 'deploy', workload: CONTRACT, argument: 'FILE', parse: parse.pathName, commands,
     file: 'read',
-    help: 'contract to deploy in the set-up and to call: an artifact of Foundry or Hardhat, FILE.sol, or FILE.sol:NAME' },
+    help: 'contract to deploy in the set-up and to call: an artifact of Foundry or Hardhat, FILE.sol, FILE.sol:NAME, or the name of a contract of stress, such as Token' },
   { name: 'deploy-args', workload: CONTRACT, argument: 'LIST', isJson: true, parse: parse.argumentList, commands, needs: ['deploy'],
     defaultText: 'none',
     help: 'values of the constructor of --deploy, as in --args' },

@@ -1,9 +1,10 @@
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { AbiCoder, ConstructorFragment, EventFragment, Fragment, FunctionFragment, Interface } from 'ethers/abi';
 import { concat } from 'ethers/utils';
 import { InputError, UsageError, displayName, errnoWords, oneLine } from '../errors.js';
 import { readJsonFile } from '../json-file.js';
 import { counted, quote } from '../text.js';
+import { hasArtifact, readArtifact } from './contract-state.js';
 import { compile as compileSolidity } from './solidity.js';
 import { OF_OPERATIONS, compile } from './templates.js';
 
@@ -111,7 +112,7 @@ export async function readCall(call, name, { known, artifacts = new Map() } = {}
 }
 
 /**
- * An ABI, an artifact of Foundry or Hardhat, or a contract that is compiled: FILE.sol, or FILE.sol:NAME.
+ * An ABI, an artifact of Foundry or Hardhat, a contract that is compiled (FILE.sol, or FILE.sol:NAME), or one of this program.
  * @param {string} file
  * @param {string} option
  * @returns {Promise<Artifact>}
@@ -129,6 +130,10 @@ async function readArtifactFile(file, option) {
       libraries: [],
     };
   }
+  if (isOwnContract(file)) {
+    const { abi, bytecode } = readArtifact(file);
+    return { name: file, fragments: fragmentsOf(abi, file), bytecode, libraries: [] };
+  }
   const advice = `give ${option} an artifact of Foundry or Hardhat${option.endsWith('abi') ? ', or an ABI' : ', or FILE.sol'}`;
   const json = readJsonFile(file, { what: option.endsWith('abi') ? 'ABI' : 'artifact', advice });
   const abi = Array.isArray(json) ? json : json?.abi;
@@ -138,6 +143,11 @@ async function readArtifactFile(file, option) {
   const libraries = Object.values(linkReferences).flatMap((ofFile) => Object.keys(Object(ofFile)));
   const bytecode = `0x${String(object ?? '').replace(/^0x/, '')}`;
   return { name, fragments: fragmentsOf(abi, name), bytecode, libraries };
+}
+
+/** A contract of this program by its name, where no file has it. @param {string} text */
+function isOwnContract(text) {
+  return /^[A-Z]\w*$/.test(text) && !existsSync(text) && hasArtifact(text);
 }
 
 /** @param {readonly any[]} abi @param {string} name of its file */

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { id } from 'ethers/hash';
 import { askAll, toHex, valueOf } from '../chain/answers.js';
 import { RpcError, StressError } from '../errors.js';
@@ -77,5 +77,15 @@ export function selectorOf(signature) {
 
 /** @param {string} name of a contract of this program */
 export function readArtifact(name) {
-  return JSON.parse(readFileSync(new URL(`../../contracts/artifacts/${name}.json`, import.meta.url), 'utf8'));
+  return JSON.parse(readFileSync(artifactOf(name), 'utf8'));
+}
+
+/** Whether there is a contract of this program with that name. @param {string} name */
+export function hasArtifact(name) {
+  return existsSync(artifactOf(name));
+}
+
+/** @param {string} name */
+function artifactOf(name) {
+  return new URL(`../../contracts/artifacts/${name}.json`, import.meta.url);
 }

@@ -4,6 +4,7 @@ import { after, describe, it } from 'node:test';
 import { Interface } from 'ethers';
 import { RpcError } from '../../../src/errors.js';
 import { readCall, refusalWords, revertWords } from '../../../src/workloads/contract-abi.js';
+import { readArtifact } from '../../../src/workloads/contract-state.js';
 import { NO_CALL } from '../../../src/workloads/table.js';
 import { caught } from '../../helpers/caught.js';
 import { temporaryFile } from '../../helpers/temporary.js';
@@ -94,6 +95,19 @@ describe('readCall()', () => {
       exitCode: 65,
       message: /Two\.sol: name one of its contracts, such as --deploy \S+Two\.sol:NAME; the source has A, B$/,
     });
+  });
+
+  it('a contract of this program is found by its name, from any folder', async () => {
+    const { creation, words } = await readCall(
+      callOf({ contractAddress: null, deploy: 'Token', function: 'mint', args: ['1'] }),
+      'contract',
+    );
+    const { bytecode } = readArtifact('Token');
+    assert.deepEqual([creation?.dataOf(/** @type {any} */ ({})), words], [bytecode, 'mint(uint256)']);
+    const error = await caught(() =>
+      readCall(callOf({ contractAddress: null, deploy: 'Tokem', function: 'mint()' }), 'contract'),
+    );
+    assert.match(error.message, /cannot read the artifact Tokem: no such file/);
   });
 
   it('a worker thread finds the same without the files', async () => {
