@@ -35,8 +35,9 @@ const BELOW_CORE = ['observers', 'evidence', ...PLUG_INS, ...BELOW_PLUG_INS];
 const MAY_IMPORT = {
   bin: ['cli', ...LEAVES],
   'src/index.js': ['cli', 'core', ...BELOW_CORE],
-  'src/cli': ['core', 'report', 'studies', 'scale-out', ...BELOW_CORE],
+  'src/cli': ['core', 'learn', 'report', 'studies', 'scale-out', ...BELOW_CORE],
   'src/core': BELOW_CORE,
+  'src/learn': ['core', ...BELOW_CORE],
   'src/report': ['studies', ...BELOW_CORE],
   'src/studies': ['core', ...BELOW_CORE],
   'src/scale-out': ['studies', ...BELOW_CORE],

@@ -21,6 +21,7 @@ const schema = {
   additionalProperties: false,
   properties: {
     $schema: { type: 'string', description: 'where this schema is, for editors' },
+    $learned: { type: 'object', description: 'what stress learn has found; no option' },
     ...Object.fromEntries(await Promise.all(OPTIONS.map(async (option) => [option.name, await schemaOf(option)]))),
   },
 };
@@ -54,7 +55,7 @@ async function namedCalls() {
 }
 
 /** Each value may also be given as the text of the command line. @param {Option} option */
-async function valueOf({ name, isJson, isFlag, isList, isAxis, isOpen, choices, integer, parse }) {
+async function valueOf({ name, file, isJson, isFlag, isList, isAxis, isOpen, choices, integer, parse }) {
   if (isFlag) return { enum: [true, false, 'true', 'false', ...(isAxis ? ['true,false', 'false,true'] : [])] };
   if (name === 'workloads') return namedCalls();
   if (isJson) return { type: ['string', 'array', ...((await takes(parse, '5')) ? ['number'] : [])] };
@@ -67,7 +68,10 @@ async function valueOf({ name, isJson, isFlag, isList, isAxis, isOpen, choices, 
     return isOpen ? { anyOf: [{ enum: choices }, number] } : number;
   }
   if (choices === undefined) return { type: (await takes(parse, '5')) ? ['string', 'number'] : 'string' };
-  if (isOpen) return { anyOf: [{ enum: choices }, { type: 'string' }] };
+  if (isOpen) {
+    const isNumber = file === undefined && (await takes(parse, '5'));
+    return { anyOf: [{ enum: choices }, { type: isNumber ? ['string', 'number'] : 'string' }] };
+  }
   return isAxis ? { anyOf: [{ enum: choices }, { type: 'string', pattern: ',' }] } : { enum: choices };
 }
 

@@ -46,6 +46,7 @@ export interface RunOptions {
   duplicateShare?: string;
   replaceShare?: string;
   rate?: number | string;
+  chainRate?: number | string;
   stages?: string;
   arrival?: 'uniform' | 'poisson';
   inFlight?: number;

@@ -12,6 +12,14 @@ import { MAX_IN_FLIGHT } from './rpc.js';
  * @typedef {{display: string, secrets?: readonly string[], method: string}} Asked for messages about an answer
  *
  * @typedef {Header & {transactions: ChainTransaction[]}} BlockWithTransactions
+ *
+ * @typedef {object} ChainCall what a transaction asks for; null: not stated, but for `to`, where it is a creation too
+ * @property {string} hash
+ * @property {string | null} from
+ * @property {string | null} to
+ * @property {number | null} type
+ * @property {string | null} data
+ * @property {unknown[] | null} blobs
  */
 
 /**
@@ -78,6 +86,9 @@ const HASHES = {
 };
 
 /** @type {Kind} */
+const DATA = { words: 'hexadecimal data', read: (value) => (isData(value) ? value.toLowerCase() : undefined) };
+
+/** @type {Kind} */
 const LIST = { words: 'a list', read: (value) => (Array.isArray(value) ? value : undefined) };
 
 /** By our name: the node's name, whether it is needed, and its kind. @typedef {Record<string, readonly [string, string, Kind]>} Table */
@@ -106,6 +117,16 @@ const TRANSACTION = {
   gasLimit: ['gas', FIGURE, NUMBER],
   maxPriceWei: ['maxFeePerGas', FIGURE, BIG],
   maxTipWei: ['maxPriorityFeePerGas', FIGURE, BIG],
+};
+
+/** @type {Table} */
+const CALL = {
+  hash: ['hash', NEEDED, HASH],
+  from: ['from', FIGURE, ADDRESS],
+  to: ['to', FIGURE, ADDRESS],
+  type: ['type', FIGURE, NUMBER],
+  data: ['input', FIGURE, DATA],
+  blobs: ['blobVersionedHashes', FIGURE, LIST],
 };
 
 /** @type {Table} */
@@ -376,6 +397,19 @@ export function blockAt(at) {
 
 /** @param {number} at @returns {Question<BlockWithTransactions | null>} */
 export function fullBlockAt(at) {
+  return blockWith(at, transactionFrom);
+}
+
+/** What the transactions of a block ask for. @param {number} at @returns {Question<Header & {transactions: ChainCall[]} | null>} */
+export function callsAt(at) {
+  return blockWith(
+    at,
+    (one, from) => /** @type {any} */ (fieldsOf(CALL, { ...one, input: one?.input ?? one?.data }, from)),
+  );
+}
+
+/** @template T @param {number} at @param {(transaction: any, from: Asked) => T} readOne @returns {Question<Header & {transactions: T[]} | null>} */
+function blockWith(at, readOne) {
   return {
     method: 'eth_getBlockByNumber',
     params: [printed(at), true],
@@ -384,7 +418,7 @@ export function fullBlockAt(at) {
       if (header === null) return null;
       if (!Array.isArray(answer.transactions))
         throw invalid(from, 'transactions', answer.transactions, 'a list of transactions');
-      const transactions = answer.transactions.map((/** @type {any} */ one) => transactionFrom(one, from));
+      const transactions = answer.transactions.map((/** @type {any} */ one) => readOne(one, from));
       return { ...header, transactions };
     },
   };

@@ -23,7 +23,8 @@ import { splitLoad } from '../core/mixed-engine.js';
 import { paymentsOf, walletNeedWei } from '../core/setup.js';
 import { EXIT, InternalError, RefusedError, UnavailableError, UsageError, displayName, worstExit } from '../errors.js';
 import { checkWritable, claimFile, isWorkloadFile, writeFileAtomically } from '../files.js';
-import { say, status, streamForPeople } from '../outputs/streams.js';
+import { say, status, stdout, streamForPeople } from '../outputs/streams.js';
+import { columnsOf } from '../outputs/terminal.js';
 import { transportsOf } from '../transport/choose.js';
 import { checkCallSettings } from '../workloads/calls.js';
 import { readContractsFile } from '../workloads/counter.js';
@@ -129,6 +130,17 @@ export const commands = {
     } finally {
       await chain.stop();
     }
+  },
+
+  learn: async (config, context) => {
+    const [{ learn }, { resultText }] = await Promise.all([import('../learn/learn.js'), import('../outputs/table.js')]);
+    const { outputs } = config;
+    const notice = (/** @type {string} */ line) => say(outputs, line);
+    const { exitCode, result, json } = await learn(config, { ...context, say: notice });
+    say(outputs, resultText(result, columnsOf(streamForPeople(outputs).stream)));
+    if (outputs.out === '-') stdout.write(json);
+    sayWritten(config, exitCode);
+    return exitCode;
   },
 
   fund: (config, context) =>

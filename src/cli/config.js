@@ -123,8 +123,9 @@ const MASK = '***';
  */
 export async function readInvocation(argv, given, version, surroundings = {}) {
   const { nowMs = Date.now(), columns, hasUsualConfig = existsSync(USUAL_CONFIG) } = surroundings;
-  const parsed = await splitCommandLine(argv);
-  const { command, files } = commandOf(parsed._);
+  const split = await splitCommandLine(argv);
+  const { command, files } = commandOf(split._);
+  const parsed = withoutLocalNames(split, command);
   checkNames(parsed, command);
   const { env, unknown } = checkVariables(given);
   const file = await configFileOf({ command, parsed, env, hasUsualConfig });
@@ -140,6 +141,19 @@ export async function readInvocation(argv, given, version, surroundings = {}) {
   if (unknown.length > 0)
     notices.push(`not an option of stress, and ignored: ${unknown.join(', ')} in the environment`);
   return { kind: 'command', command, ...read, notices, workloadFiles: workloadFiles(read.config.workload) };
+}
+
+/** Gives options their first names, where the command has others for them. @param {Record<string, unknown>} parsed @param {WorkCommand} command @throws {UsageError} */
+function withoutLocalNames(parsed, command) {
+  const named = { ...parsed };
+  for (const { name, localName } of optionsOf(command)) {
+    if (localName === undefined || parsed[localName] === undefined) continue;
+    if (parsed[name] !== undefined)
+      throw new UsageError(`--${localName} and --${name} are one option: give one of them`);
+    named[name] = parsed[localName];
+    delete named[localName];
+  }
+  return named;
 }
 
 /**
@@ -181,8 +195,8 @@ function readConfigFile(file, command) {
   /** @type {Record<string, unknown>} */
   const given = {};
   for (const [key, value] of Object.entries(json)) {
-    // Editors read which schema the file follows.
-    if (key === '$schema') continue;
+    // Editors read which schema the file follows, and people what stress learn has found.
+    if (key === '$schema' || key === '$learned') continue;
     const option = optionNamed(key);
     if (option?.commands.includes(command)) given[option.name] = value;
     // A file that is used without being asked for may have options of other commands.
@@ -282,7 +296,12 @@ export async function readOptions({ files = [], nowMs = Date.now(), ...sources }
 /** What follows from several options. @param {Groups} config @param {Record<string, unknown>} redacted */
 function derive(config, redacted) {
   const { load, workload } = config;
-  const { ratePerSecond, warmupMs, stages } = load;
+  const { warmupMs, stages } = load;
+  const ratePerSecond = load.ratePerSecond === 'chain' ? load.chainRatePerSecond : load.ratePerSecond;
+  if (load.ratePerSecond === 'chain' && ratePerSecond === null)
+    throw new UsageError(
+      '--rate chain needs the rate of a chain: give the file that stress learn has written (--config FILE), or --chain-rate N',
+    );
   const { gasPerSecond = null } = ratePerSecond ?? {};
   const isCounted = stages !== null || load.iterations !== null;
   const derived = {

@@ -72,7 +72,8 @@ function isUsual({ usual = false, commands }, command) {
 
 /** The permitted values of an option, its default and other names, in the words of --help. @param {Option} option @returns {string[]} */
 export function factsOf(option) {
-  const { isFlag, isOpen, choices, file, integer, fallback, defaultText, env, variable, synonyms = [] } = option;
+  const { isFlag, isOpen, choices, file, integer, fallback, defaultText, env, variable, localName } = option;
+  const synonyms = [...(option.synonyms ?? []), localName ?? []].flat();
   const usual = isFlag ? undefined : (defaultText ?? fallback);
   const [least, most] = (integer ?? []).map((value) => value.toLocaleString('en-US'));
   return [

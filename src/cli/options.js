@@ -15,7 +15,7 @@ import * as parse from './parse.js';
  * The table of options, and the commands they are for. An option is one row: parsing, --help, the environment, the
  * config file and its JSON Schema, completion, redaction, and every list of options follow from the rows.
  *
- * @typedef {'run' | 'node' | 'fund' | 'reclaim' | 'new-workload' | 'report' | 'sweep' | 'compare' | 'trend' | 'merge' | 'verify' | 'find' | 'bisect' | 'completion' | 'help' | 'version'} Command
+ * @typedef {'run' | 'node' | 'fund' | 'reclaim' | 'new-workload' | 'learn' | 'report' | 'sweep' | 'compare' | 'trend' | 'merge' | 'verify' | 'find' | 'bisect' | 'completion' | 'help' | 'version'} Command
  * @typedef {Exclude<Command, 'completion' | 'help' | 'version'>} WorkCommand a command that is more than text
  *
  * @typedef {keyof Config} Group of Config. Only options of the groups load, workload and network shape the load or its
@@ -28,6 +28,8 @@ import * as parse from './parse.js';
  * @property {string} name on the command line
  * @property {string} [alias] one letter
  * @property {readonly string[]} [synonyms] other names, as other tools have them
+ * @property {string} [localName] another name that it has in its commands only, because other commands have an option of
+ *   that name
  * @property {boolean} [usual] --help shows it; without it, only --help-all does
  * @property {string} [key] in its group of Config, and in the run file; without it, the name in camel case
  * @property {string} [env] in the environment; without it, STRESS_NAME
@@ -79,9 +81,11 @@ const NAMES = Object.keys(WORKLOADS);
 const DETECTORS = Object.freeze(['auto', 'heads', 'blocks', 'sync']);
 
 const ALL = commandList('run', 'node', 'fund', 'reclaim', 'find', 'sweep', 'compare', 'bisect');
-const ANY = commandList(...ALL, 'new-workload', 'report', 'trend', 'merge', 'verify');
+const ANY = commandList(...ALL, 'new-workload', 'learn', 'report', 'trend', 'merge', 'verify');
 const REMOTE = commandList('run', 'fund', 'reclaim', 'find', 'sweep', 'compare', 'bisect');
 const ONE_ENDPOINT = commandList('run', 'fund', 'reclaim', 'find', 'sweep', 'bisect');
+/** Options of requests, of commands that send no transactions too. */
+const READING = commandList(...REMOTE, 'learn', 'verify');
 /** Options of each run of a study. */
 const LOAD = commandList('run', 'find', 'sweep', 'compare', 'bisect');
 /** A search has no runs of a given shape or number of operations. */
@@ -94,6 +98,7 @@ export const STUDIES = commandList('find', 'sweep', 'compare', 'bisect');
 const COMPARE = commandList('compare');
 const MEASURED = commandList('compare', 'bisect');
 const BISECT = commandList('bisect');
+const LEARN = commandList('learn');
 
 /** @param {...Command} names */
 function commandList(...names) {
@@ -148,6 +153,11 @@ export const COMMANDS = Object.freeze({
     takes: 'words',
     help: 'write a workload file with comments, ready to run',
     examples: ['new-workload mine.mjs'],
+  },
+  learn: {
+    usage: '--rpc URL [--blocks N] [--out FILE]',
+    help: 'read the newest blocks of a chain, and fit a mix of workloads to their transactions, as a config file',
+    examples: ['learn --rpc URL --blocks 500 --out load.json'],
   },
   report: {
     usage: 'FILE...',
@@ -232,10 +242,13 @@ const TABLE = {
       help: 'operations per wallet, or per user; the run ends when all are done, or at the end of --duration' },
     { name: 'think-time', key: 'thinkTimeMs', isAxis: true, argument: 'TIME', parse: parse.duration(0), fallback: '0s', commands: SHAPED,
       help: 'pause of each wallet, or user, after each operation; closed loop only' },
-    { name: 'rate', usual: true, synonyms: ['rps', 'qps', 'rate-limit'], key: 'ratePerSecond', isAxis: true, argument: 'N', parse: parse.rate, commands: LOAD,
+    { name: 'rate', usual: true, synonyms: ['rps', 'qps', 'rate-limit'], key: 'ratePerSecond', isAxis: true, argument: 'N|chain', choices: ['chain'], parse: parse.rate, commands: LOAD,
       isChosenByFind: true, defaultText: 'closed loop', excludes: ['stages', 'think-time'],
       search: { noun: 'rate', behind: ' per second', short: '/s', range: [0.01, 1_000_000] },
-      help: 'operations per second of this instance, at fixed instants; an operation that is due without an idle wallet is dropped. With a unit, such as 30Mgas: gas per second, by the gas of an operation in the warm-up (--warmup auto)' },
+      help: 'operations per second of this instance, at fixed instants; an operation that is due without an idle wallet is dropped. With a unit, such as 30Mgas: gas per second, by the gas of an operation in the warm-up (--warmup auto); chain: the rate that stress learn has found' },
+    { name: 'chain-rate', key: 'chainRatePerSecond', argument: 'N', parse: parse.chainRate, commands: NEEDED,
+      isChosenByFind: true, mayDiffer: 'both', defaultText: 'none',
+      help: 'transactions per second of a chain, for --rate chain; stress learn writes it into its config file' },
     { name: 'stages', argument: 'LIST', parse: parse.stages, commands: SHAPED, excludes: ['duration', 'think-time'],
       help: 'rates over time: FROM:TO/TIME or RATE/TIME, separated by commas, such as 0:100/30s,100/5m' },
     { name: 'arrival', argument: 'NAME', choices: ['uniform', 'poisson'], commands: LOAD,
@@ -335,7 +348,7 @@ const TABLE = {
       help: 'highest fee per gas to offer, in gwei' },
   ],
   'Endpoint and chain': [
-    { name: 'rpc', usual: true, synonyms: ['rpc-url', 'url', 'u'], isList: true, separator: /,(?=\s*(?:\w+:\/\/|[\w.-]+:\d+))/, argument: 'URL', parse: parse.endpoint, commands: [...ONE_ENDPOINT, 'verify'], neededBy: ['fund', 'reclaim', 'bisect'],
+    { name: 'rpc', usual: true, synonyms: ['rpc-url', 'url', 'u'], isList: true, separator: /,(?=\s*(?:\w+:\/\/|[\w.-]+:\d+))/, argument: 'URL', parse: parse.endpoint, commands: [...ONE_ENDPOINT, 'learn', 'verify'], neededBy: ['fund', 'reclaim', 'bisect', 'learn'],
       defaultText: 'an embedded chain',
       help: 'JSON-RPC endpoint: http://, https://, ws:// or wss:// (new blocks by subscription); may be repeated for several nodes of one chain' },
     { name: 'rpc-a', argument: 'URL', parse: parse.endpoint, commands: COMPARE, needs: ['rpc-b'],
@@ -355,7 +368,9 @@ const TABLE = {
       help: 'JSON-RPC method of all submissions, those of the set-up included, such as eth_sendPrivateTransaction' },
     { name: 'send-params', group: 'network', argument: 'JSON', isJson: true, parse: parse.sendParams, fallback: '["{{raw}}"]', commands: REMOTE, needs: ['send-method'],
       help: 'parameters of --send-method: a JSON array with {{raw}} in place of the signed transaction' },
-    { name: 'wait-for', key: 'waitForMs', argument: 'TIME', parse: parse.duration(0), fallback: '0s', commands: REMOTE,
+    { name: 'last-blocks', localName: 'blocks', usual: true, argument: 'N', integer: [1, 100_000], fallback: '500', commands: LEARN,
+      help: 'number of newest blocks to read' },
+    { name: 'wait-for', key: 'waitForMs', argument: 'TIME', parse: parse.duration(0), fallback: '0s', commands: [...REMOTE, 'learn'],
       help: 'longest wait for endpoints whose node is still starting; exit code 69 if one does not answer' },
     { name: 'chain-id', usual: true, argument: 'ID', parse: parse.chainId, commands: REMOTE,
       help: 'refuse any other chain; required with --instances, and unless the chain is local or a known development chain' },
@@ -444,10 +459,10 @@ const TABLE = {
       help: 'print all columns of the intervals, also on a narrow terminal' },
     { name: 'explain', isFlag: true, commands: ['run', 'report', 'merge'],
       help: 'print the definition of each figure after the summary' },
-    { name: 'out', usual: true, argument: 'FILE', parse: parse.pathName, commands: ['run', 'compare', 'trend', 'merge'],
+    { name: 'out', usual: true, argument: 'FILE', parse: parse.pathName, commands: ['run', 'learn', 'compare', 'trend', 'merge'],
       file: 'written',
       output: { load: async () => (await import('../outputs/json.js')).createJsonOutput },
-      help: "file for the run file (JSON), or for the result of a comparison or a trend; '-' for standard output, as --json" },
+      help: "file for the run file (JSON), for the config file of stress learn, or for the result of a comparison or a trend; '-' for standard output, as --json" },
     { name: 'html', usual: true, argument: 'FILE', parse: parse.fileName, commands: ['run', 'report', 'find', 'sweep', 'compare', 'merge'],
       file: 'written',
       output: { load: async () => (await import('../report/run-page.js')).createReportOutput },
@@ -530,23 +545,23 @@ const TABLE = {
   Connections: [
     { name: 'transport', isAxis: true, argument: 'NAME', choices: ['auto', 'undici', 'tcp', 'ws'], fallback: 'auto', commands: LOAD,
       help: 'transport of requests; auto: ws for a WebSocket endpoint, tcp with --no-keep-alive, undici otherwise' },
-    { name: 'connections', isAxis: true, argument: 'N', integer: [1, 10_000], fallback: '64', commands: [...REMOTE, 'verify'],
+    { name: 'connections', isAxis: true, argument: 'N', integer: [1, 10_000], fallback: '64', commands: READING,
       search: { noun: 'number of connections', behind: '', short: ' connections' },
       help: 'most keep-alive connections to the endpoint' },
     { name: 'no-keep-alive', isAxis: true, isFlag: true, commands: LOAD,
       help: 'one connection per request, closed by this client after the response; http:// and --transport tcp only' },
-    { name: 'header', synonyms: ['H'], isList: true, separator: '\n', argument: "'NAME: VALUE'", parse: header, literal: literalHeader, commands: [...REMOTE, 'verify'],
+    { name: 'header', synonyms: ['H'], isList: true, separator: '\n', argument: "'NAME: VALUE'", parse: header, literal: literalHeader, commands: READING,
       group: 'chain', isSecret: true,
       help: 'header of each request to --rpc and --send-rpc, such as X-Team: load; may be repeated; secret ones, one a line, in STRESS_HEADER or in --header-file' },
-    { name: 'header-file', argument: 'FILE', parse: parse.pathName, commands: [...REMOTE, 'verify'],
+    { name: 'header-file', argument: 'FILE', parse: parse.pathName, commands: READING,
       group: 'chain', file: 'secret',
       help: "file with such headers, one a line; '#' starts a comment" },
     { name: 'batch', isAxis: true, argument: 'N', integer: [1, 1000], fallback: '1', commands: LOAD,
       help: 'highest number of submissions in one JSON-RPC batch; a batch has submissions that are due at the same time; not with --inclusion sync' },
-    { name: 'insecure', isFlag: true, commands: [...REMOTE, 'verify'],
+    { name: 'insecure', isFlag: true, commands: READING,
       mayDiffer: 'both',
       help: 'accept any certificate of an https endpoint' },
-    { name: 'request-timeout', key: 'requestTimeoutMs', argument: 'TIME', parse: parse.duration(100), fallback: '10s', commands: [...REMOTE, 'verify'],
+    { name: 'request-timeout', key: 'requestTimeoutMs', argument: 'TIME', parse: parse.duration(100), fallback: '10s', commands: READING,
       help: 'time limit of a request' },
   ],
   'Observing the node': [

@@ -121,6 +121,13 @@ export function rate(text) {
   return inRange(text, value, 0, HIGHEST_RATE);
 }
 
+/** The rate of a chain. @param {string} text @returns {number} */
+export function chainRate(text) {
+  const value = rate(text);
+  if (typeof value === 'number') return value;
+  throw new Error(`must be transactions per second, such as 12.5, not ${quote(text)}`);
+}
+
 /** A stage such as 0:100/30s or 100/5m. */
 const stage = matching(
   /^(?:(\d+(?:\.\d+)?):)?(\d+(?:\.\d+)?)\/(.+)$/,

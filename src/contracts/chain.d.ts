@@ -98,6 +98,8 @@ export type ChainConfig = AllowedChain & {
   /** limit of the wait for endpoints that do not answer yet; 0: none */
   waitForMs: number;
   port: number | null;
+  /** that stress learn reads */
+  lastBlocks: number;
   /** names in lower case, with values */
   header: readonly HeaderField[];
   headerFile: string | null;

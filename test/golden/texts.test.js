@@ -29,7 +29,7 @@ describe('run files of release 0.1 are read', () => {
 });
 
 describe('help', () => {
-  const commands = 'fund reclaim node sweep compare trend merge report new-workload completion'.split(' ');
+  const commands = 'fund reclaim node sweep compare trend merge report new-workload learn completion'.split(' ');
   for (const [name, args] of [['stress', []], ...commands.map((command) => [command, [command]])])
     it(`of ${name}`, async () => {
       const { stdout } = await exited(0, [...args, '--help']);

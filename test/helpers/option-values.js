@@ -10,6 +10,7 @@ const VALUES = {
   ...{ 'push-header': 'X-Team: load', label: 'branch=main', flashblocks: 'ws://127.0.0.1:1' },
   'send-params': '[{"tx":"{{raw}}"}]',
   'contract-address': '0x5FbDB2315678afecb367f032d93F642f64180aa3',
+  rate: '100',
   workloads: '{"ping":{"deploy":"a.json","function":"ping()"}}',
   params: '[]',
   mnemonic: 'legal winner thank year wave sausage worth useful legal winner thank yellow',
