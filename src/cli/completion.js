@@ -77,6 +77,10 @@ function valuedOption(word = '') {
 }
 
 /** @param {Option} option */
-function namesOf({ name, alias }) {
-  return alias === undefined ? [`--${name}`] : [`--${name}`, `-${alias}`];
+function namesOf({ name, alias, localName }) {
+  const others = [
+    ...(alias === undefined ? [] : [`-${alias}`]),
+    ...(localName === undefined ? [] : [`--${localName}`]),
+  ];
+  return [`--${name}`, ...others];
 }

@@ -1,6 +1,6 @@
 import { ask, callsAt, gather, nullIfAbsent, receiptOf, receiptsAt } from '../chain/answers.js';
 import { isRetryable } from '../chain/retries.js';
-import { StressError, UnavailableError } from '../errors.js';
+import { RpcError, StressError, UnavailableError } from '../errors.js';
 import { seenOf } from './transactions.js';
 
 /**
@@ -28,11 +28,18 @@ const AT_ONCE = 8;
 /** Transactions that are enough, so that they fit into memory. */
 export const MOST_TRANSACTIONS = 1_000_000;
 
+/** Numbers without a block before the first one that is there: Filecoin has none at some heights. */
+const MOST_GAPS = 8;
+
 /** What a node with fewer blocks, or without receipts, is told. */
 const CURE = 'give fewer --blocks, or the URL of a node that keeps more (an archive node)';
 
 export class BlockReader {
+  /** Numbers that have no block. @type {Set<number>} */
+  gaps = new Set();
   #rpc;
+  /** What the node said of the last block that it does not have, in brackets. */
+  #words = '';
   /** Whether the node has receipts of whole blocks. */
   #servesBlocks = true;
 
@@ -47,38 +54,60 @@ export class BlockReader {
    * @param {{signal: AbortSignal, onBlock: () => unknown}} options signal: ends the reading, without an error
    */
   async read({ from, to }, blocks, { signal, onBlock }) {
-    const wanted = [from, ...Array.from({ length: to - from }, (_, i) => to - i)].filter(
-      (number) => !blocks.has(number),
-    );
     let left = MOST_TRANSACTIONS;
     for (const { transactions } of blocks.values()) left -= transactions.length;
-    const take = async () => {
-      while (wanted.length > 0 && left > 0 && !signal.aborted) {
-        const block = await this.block(/** @type {number} */ (wanted.shift()));
-        left -= block.transactions.length;
-        blocks.set(block.number, block);
-        await onBlock();
+    const add = async (/** @type {number} */ number) => {
+      const block = await this.block(number);
+      if (block === null) return void this.gaps.add(number);
+      left -= block.transactions.length;
+      blocks.set(number, block);
+      await onBlock();
+    };
+    let next = to;
+    const takeTurns = async () => {
+      while (next >= from && left > 0 && !signal.aborted) {
+        const number = next;
+        next -= 1;
+        if (!blocks.has(number) && !this.gaps.has(number)) await add(number);
       }
     };
     try {
-      // Alone: it says whether the node has what is needed.
-      if (wanted[0] === from) {
-        const oldest = await this.block(from);
-        wanted.shift();
-        left -= oldest.transactions.length;
-        blocks.set(from, oldest);
-      }
-      await Promise.all(Array.from({ length: AT_ONCE }, take));
+      // Alone: they say whether the node has what is needed.
+      for (let oldest = from; oldest <= to && this.#hasNone(blocks, from, oldest); oldest += 1) await add(oldest);
+      await Promise.all(Array.from({ length: AT_ONCE }, takeTurns));
+      if (blocks.size === 0) throw this.#missing(from);
     } catch (error) {
       // The connections are closed then.
       if (!signal.aborted) throw error;
     }
   }
 
-  /** @param {number} number @returns {Promise<SeenBlock>} @throws {UnavailableError} the node does not have it */
+  /**
+   * Whether no block is there from the first number to this one.
+   * @param {ReadonlyMap<number, SeenBlock>} blocks
+   * @param {number} from
+   * @param {number} number
+   * @throws {UnavailableError} so many numbers have none that the node has lost its blocks
+   */
+  #hasNone(blocks, from, number) {
+    if (blocks.has(number) || (number > from && blocks.has(number - 1))) return false;
+    if (this.gaps.size < MOST_GAPS) return true;
+    throw this.#missing(from);
+  }
+
+  /** @param {number} number */
+  #missing(number) {
+    return new UnavailableError(`${this.#rpc.display} has no block ${number}${this.#words}: ${CURE}`);
+  }
+
+  /** @param {number} number @returns {Promise<SeenBlock | null>} null: the node does not have it */
   async block(number) {
-    const block = await nullIfAbsent(ask(this.#rpc, callsAt(number), 'setup'));
-    if (block === null) throw new UnavailableError(`${this.#rpc.display} has no block ${number}: ${CURE}`);
+    const block = await ask(this.#rpc, callsAt(number), 'setup').catch((error) => {
+      if (!(error instanceof RpcError)) throw error;
+      this.#words = ` (${error.message})`;
+      return null;
+    });
+    if (block === null) return null;
     const { hash, timestampS, gasUsed, gasLimit, baseFeeWei, transactions: calls } = block;
     const receipts = await this.#receiptsOf(number, calls);
     const senders = calls.map(({ from }) => from);
@@ -101,7 +130,7 @@ export class BlockReader {
         throw new UnavailableError(`${this.#rpc.display} has no receipt of ${hash} in block ${number}: ${CURE}`);
       }),
     ).catch((error) => {
-      if (!(error instanceof StressError) || error instanceof UnavailableError || isRetryable(error)) throw error;
+      if (!(error instanceof RpcError)) throw error;
       throw new UnavailableError(
         `stress learn needs receipts of transactions: ${this.#rpc.display}: ${error.message}`,
         error,

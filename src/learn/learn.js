@@ -3,7 +3,15 @@ import { HEAD, ask, headerAt, nullIfOdd } from '../chain/answers.js';
 import { chainIdOf, clientVersionOf } from '../chain/chain-identity.js';
 import { waitForEndpoints } from '../chain/wait-for.js';
 import { openNetwork } from '../core/connect.js';
-import { EXIT, InterruptedError, OutputError, UnavailableError, displayName, worstExit } from '../errors.js';
+import {
+  EXIT,
+  InterruptedError,
+  OutputError,
+  StressError,
+  UnavailableError,
+  displayName,
+  worstExit,
+} from '../errors.js';
 import { checkWritable, isDevice, writeFileAtomically } from '../files.js';
 import { readJsonFile } from '../json-file.js';
 import { counted, partOf, percent } from '../text.js';
@@ -35,6 +43,7 @@ import { resultOf } from './result.js';
  * @property {string | null} genesisHash
  * @property {number} wanted blocks
  * @property {boolean} isInterrupted
+ * @property {boolean} isEnough older blocks were not read, because there are as many transactions as fit into memory
  */
 
 /** In the file that is written: who wrote it, and what was read. */
@@ -70,7 +79,10 @@ export async function learn({ chain, network, outputs }, context) {
     return { exitCode: worstExit([EXIT.ok, ...stop.exitCodes]), result: resultOf(facts, file), json };
   } catch (error) {
     if (!stop.drain.aborted || error instanceof OutputError) throw error;
-    throw new InterruptedError('interrupted before a block was read', worstExit([...stop.exitCodes, EXIT.interrupted]));
+    throw new InterruptedError(
+      'interrupted before there was anything to learn',
+      worstExit([...stop.exitCodes, EXIT.interrupted]),
+    );
   } finally {
     stop.drain.removeEventListener('abort', close);
     await endpoints.close();
@@ -102,7 +114,8 @@ async function sourceOf(rpc, wanted) {
   const client = await clientVersionOf(rpc);
   // Some nodes have pruned it.
   const genesis = await nullIfOdd(ask(rpc, headerAt(0), 'setup'));
-  return { endpoint: rpc.display, client, chainId, genesisHash: genesis?.hash ?? null, wanted, isInterrupted: false };
+  const found = { endpoint: rpc.display, client, chainId, genesisHash: genesis?.hash ?? null };
+  return { ...found, wanted, isInterrupted: false, isEnough: false };
 }
 
 /**
@@ -113,32 +126,40 @@ async function sourceOf(rpc, wanted) {
 async function readBlocks(rpc, { source, file, context: { clock, stop, onProgress, say } }) {
   const { chainId, genesisHash, wanted } = source;
   const part = file === null ? null : new PartFile(file, { chainId, genesisHash }, clock);
-  const kept = (await part?.open(rpc)) ?? null;
-  const to = kept ?? (await ask(rpc, HEAD, 'setup'));
+  await part?.open(rpc);
+  const to = part?.to ?? (await ask(rpc, HEAD, 'setup'));
   // The genesis block has no transactions, and often no time.
   const from = Math.max(1, to - wanted + 1);
   if (to < from) throw new UnavailableError(`${rpc.display} has no blocks yet: there is nothing to learn`);
+  part?.keep(from, to);
+  /** @type {Map<number, SeenBlock>} */
   const blocks = part?.blocks ?? new Map();
-  const all = to - from + 1;
-  const had = blocks.size;
+  const [had, all] = [blocks.size, to - from + 1];
   if (had > 0) say(`${partOf(had, all, 'block')} kept, already in ${part?.name}; the newest one is ${to}`);
+  const reader = new BlockReader(rpc);
   const onBlock = () => {
-    onProgress('reading blocks', Math.min(blocks.size, all), all);
+    onProgress('reading blocks', blocks.size + reader.gaps.size, all);
     return part?.save();
   };
   try {
-    await new BlockReader(rpc).read({ from, to }, blocks, { signal: stop.drain, onBlock });
+    await reader.read({ from, to }, blocks, { signal: stop.drain, onBlock });
+  } catch (error) {
+    if (part !== null && blocks.size > had && error instanceof StressError)
+      error.message += `; ${counted(blocks.size, 'block')} are kept in ${part.name}: the same command goes on`;
+    throw error;
   } finally {
     if (blocks.size > had && blocks.size < all) await part?.write();
+    onProgress('reading blocks', all, all);
   }
-  onProgress('reading blocks', all, all);
   /** @type {SeenBlock[]} */
   const seen = [];
-  for (let number = to; number >= from && blocks.has(number); number -= 1) seen.push(blocks.get(number));
-  source.isInterrupted = stop.drain.aborted && seen.length < all;
-  if (seen.length > 0 && seen.some(({ transactions }) => transactions.length > 0))
-    return { blocks: seen.reverse(), part };
-  throw new UnavailableError(
-    `${rpc.display}: the last ${counted(seen.length, 'block')} (to ${to}) ${seen.length === 1 ? 'has' : 'have'} no transactions: there is nothing to learn; give more --blocks`,
-  );
+  let number = to;
+  for (; number >= from && (blocks.has(number) || reader.gaps.has(number)); number -= 1)
+    seen.push(...[blocks.get(number) ?? []].flat());
+  source.isInterrupted = stop.drain.aborted && number >= from;
+  source.isEnough = !stop.drain.aborted && number >= from;
+  if (seen.some(({ transactions }) => transactions.length > 0)) return { blocks: seen.reverse(), part };
+  const they = `the last ${counted(seen.length, 'block')} (to ${to})`;
+  const words = `${they} ${seen.length === 1 ? 'has' : 'have'} no transactions: there is nothing to learn; give more --blocks`;
+  throw new UnavailableError(`${rpc.display}: ${words}`);
 }

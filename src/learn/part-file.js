@@ -25,6 +25,8 @@ const WRITE_SHARE = 20;
 export class PartFile {
   /** @type {Map<number, SeenBlock>} */
   blocks = new Map();
+  /** Number of the newest block that is wanted; null: not known yet. @type {number | null} */
+  to = null;
   #file;
   #clock;
   #chain;
@@ -43,12 +45,13 @@ export class PartFile {
     return displayName(this.#file);
   }
 
-  /** Takes over the blocks of an interrupted command. @param {Rpc} rpc @returns {Promise<number | null>} the newest one; null: there is none @throws {InputError} */
+  /** Takes over the blocks of an interrupted command. @param {Rpc} rpc @throws {InputError} */
   async open(rpc) {
-    if (!existsSync(this.#file)) return null;
+    if (!existsSync(this.#file)) return;
     const advice = 'remove it to read all blocks anew';
     const json = readJsonFile(this.#file, { advice });
-    if (json?.schema !== SCHEMA || !Array.isArray(json.blocks) || !json.blocks.every(isBlock))
+    const isWhole = Number.isSafeInteger(json?.to) && Array.isArray(json.blocks) && json.blocks.every(isBlock);
+    if (json?.schema !== SCHEMA || !isWhole)
       throw new InputError(`${this.name} has no blocks of stress learn; ${advice}`);
     const { chainId, genesisHash } = this.#chain;
     const isOther = json.genesisHash !== null && genesisHash !== null && json.genesisHash !== genesisHash;
@@ -57,13 +60,20 @@ export class PartFile {
         `${this.name} is of ${json.chainId === chainId ? 'another chain with the id' : 'chain'} ${json.chainId}, and ${rpc.display} has chain ${chainId}; ${advice}`,
       );
     for (const block of json.blocks) this.blocks.set(block.number, block);
-    if (this.blocks.size === 0) return null;
-    let newest = 0;
-    for (const number of this.blocks.keys()) newest = Math.max(newest, number);
-    const found = await nullIfAbsent(ask(rpc, headerAt(newest), 'setup'));
-    if (found?.hash !== this.blocks.get(newest)?.hash)
-      throw new InputError(`${this.name} has a block ${newest} that ${rpc.display} does not have; ${advice}`);
-    return newest;
+    this.to = json.to;
+    const newest = json.blocks.at(-1);
+    if (newest === undefined) return;
+    const found = await nullIfAbsent(ask(rpc, headerAt(newest.number), 'setup'));
+    if (found?.hash === newest.hash) return;
+    throw new InputError(
+      `${this.name} has a block ${newest.number} that ${rpc.display} does not have, as after a reorg; ${advice}`,
+    );
+  }
+
+  /** Only these blocks. @param {number} from @param {number} to */
+  keep(from, to) {
+    this.to = to;
+    for (const number of this.blocks.keys()) if (number < from || number > to) this.blocks.delete(number);
   }
 
   /** Now and then. */
@@ -75,7 +85,10 @@ export class PartFile {
     const startUs = this.#clock.nowUs();
     this.#dueUs = Infinity;
     const blocks = [...this.blocks.values()].sort((a, b) => a.number - b.number);
-    await writeFileAtomically(this.#file, `${JSON.stringify({ schema: SCHEMA, ...this.#chain, blocks })}\n`);
+    await writeFileAtomically(
+      this.#file,
+      `${JSON.stringify({ schema: SCHEMA, ...this.#chain, to: this.to, blocks })}\n`,
+    );
     const endUs = this.#clock.nowUs();
     this.#dueUs = endUs + Math.max(WRITE_EVERY_MS * 1000, WRITE_SHARE * (endUs - startUs));
   }

@@ -45,18 +45,13 @@ export function resultOf(facts, file) {
       ),
     ],
     notes: [
-      ...(isEnough(facts) ? [`${counted(transactions, 'transaction')} are enough: older blocks were not read`] : []),
+      ...(facts.isEnough ? [`${counted(transactions, 'transaction')} are enough: older blocks were not read`] : []),
       ...Object.entries(facts.unmeasured).map(
         ([pointer, why]) => `unknown: ${pointer.slice(1).replaceAll('/', ', ')}: ${why}`,
       ),
       ...(file === null ? ['give --out FILE to write the mix as a config file'] : [runWords(file, chain)]),
     ],
   };
-}
-
-/** @param {Facts} facts */
-function isEnough({ blocks, wanted, isInterrupted }) {
-  return !isInterrupted && blocks.from > 1 && blocks.count < wanted;
 }
 
 /** @param {Facts} facts */

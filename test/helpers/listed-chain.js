@@ -16,6 +16,7 @@ import { serve } from './endpoint.js';
  * @property {readonly string[]} [lacks] methods
  * @property {number} [keptFrom] it has pruned the blocks before
  * @property {number} [receiptsFrom] it has pruned the receipts of the blocks before
+ * @property {(number: number) => boolean} [isGap] there is no block at this height
  * @property {boolean} [hasBaseFee]
  * @property {(number: number) => number} [timestampOf]
  * @property {number} [chainId]
@@ -35,6 +36,7 @@ const hash = (kind, value) => `0x${hex(kind).slice(2).padStart(8, '0')}${value.t
 export function serveBlocks(blocks, options = {}) {
   const { lacks = [], keptFrom = 0, receiptsFrom = 0, hasBaseFee = true, chainId = 1337 } = options;
   const { timestampOf = (number) => 1_700_000_000 + 2 * number, change = () => ({}), onBlock = () => {} } = options;
+  const { isGap = () => false } = options;
   /** @type {Map<string, any>} */
   const receipts = new Map();
   const all = [[], ...blocks].map((listed, number) => {
@@ -60,7 +62,8 @@ export function serveBlocks(blocks, options = {}) {
     eth_blockNumber: () => hex(all.length - 1),
     eth_getBlockByNumber: async (at) => {
       await onBlock(Number(at));
-      return Number(at) > 0 && Number(at) < keptFrom ? null : (all[Number(at)] ?? null);
+      const isLost = (Number(at) > 0 && Number(at) < keptFrom) || isGap(Number(at));
+      return isLost ? null : (all[Number(at)] ?? null);
     },
     eth_getBlockReceipts: (at) =>
       Number(at) < receiptsFrom ? null : all[Number(at)].transactions.map(({ hash: one }) => receipts.get(one)),

@@ -170,10 +170,22 @@ describe('stress learn', () => {
   });
 });
 
+describe('stress learn on a chain', () => {
+  it('without blocks at some heights', async (t) => {
+    const blocks = blocksOf({ payment: 5, token: 5 });
+    const { url } = await serveBlocks(blocks, { isGap: (number) => number % 3 === 1 });
+    const file = join(temporaryFolder(t), 'load.json');
+    await learn(url, ['--out', file]);
+    const { $learned: facts } = readJson(file);
+    assert.deepEqual(facts.blocks, { from: 2, to: 20, count: 13 });
+    assert.equal(facts.transactions, 130);
+  });
+});
+
 describe('stress learn refuses', () => {
   /** @param {string} name @param {() => ReturnType<typeof serveBlocks>} chain @param {number} exit @param {RegExp} says @param {string[]} [words] */
   const refuses = (name, chain, exit, says, words = []) =>
-    it(name, async () => {
+    void it(name, async () => {
       const { url } = await chain();
       const { stderr, stdout } = await exited(exit, ['learn', '--rpc', url, ...words]);
       assert.match(stderr, says);
@@ -193,6 +205,12 @@ describe('stress learn refuses', () => {
     () => serveBlocks(payments, { keptFrom: 15 }),
     69,
     /has no block 1: give fewer --blocks, or the URL of a node that keeps more/,
+  );
+  refuses(
+    'a chain whose blocks are all pruned',
+    () => serveBlocks(blocksOf({ payment: 1 }, 3), { keptFrom: 15 }),
+    69,
+    /has no block 1: give fewer --blocks/,
   );
   refuses(
     'receipts that the node has pruned',
@@ -313,12 +331,15 @@ describe('an interrupted stress learn', () => {
     const { url } = await serveBlocks(blocksOf({ payment: 10 }));
     const file = join(temporaryFolder(t), 'load.json');
     const block = { number: 20, hash: `0x${'1'.repeat(64)}`, timestampS: 1, gasUsed: 1, gasLimit: 1, senders: 1 };
-    const part = { schema: 'evm-stress/learn-part@1', chainId: 1337, genesisHash: null, blocks: [] };
+    const part = { schema: 'evm-stress/learn-part@1', chainId: 1337, genesisHash: null, to: 20, blocks: [] };
     const whole = { ...block, hasBaseFee: true, transactions: [] };
     for (const [content, says] of /** @type {const} */ ([
       [{ ...part, chainId: 1 }, /load\.json\.part is of chain 1, and \S+ has chain 1337; remove it/],
       [{ ...part, genesisHash: `0x${'2'.repeat(64)}` }, /load\.json\.part is of another chain with the id 1337/],
-      [{ ...part, blocks: [whole] }, /load\.json\.part has a block 20 that \S+ does not have; remove it/],
+      [
+        { ...part, blocks: [whole] },
+        /load\.json\.part has a block 20 that \S+ does not have, as after a reorg; remove it/,
+      ],
       [
         { ...part, blocks: [{ ...whole, transactions: [['payment']] }] },
         /load\.json\.part has no blocks of stress learn/,
