@@ -1,3 +1,4 @@
+import { counted } from '../text.js';
 import { NOT_FITTED, describe } from './transactions.js';
 
 /**
@@ -65,7 +66,8 @@ export function groupsOf(blocks) {
   }
   const [kept, rare] = withoutRare(groups);
   const count = rare.reduce((sum, { transactions }) => sum + transactions.length, 0);
-  if (count > 0) rest.push({ words: `rare: ${rare.length} groups of less than 0.5 %`, count, share: count / all });
+  if (count > 0)
+    rest.push({ words: `rare: ${counted(rare.length, 'group')} of less than 0.5 %`, count, share: count / all });
   return { groups: kept, rest: rest.sort((a, b) => b.count - a.count) };
 }
 

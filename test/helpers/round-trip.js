@@ -23,9 +23,9 @@ pair.buy.deploy = join(ROOT, pair.buy.deploy);
 
 /** @type {Record<string, KnownMix>} */
 export const MIXES = {
-  'payments, tokens and swaps': {
-    config: { mix: ['transfer:50', 'erc20:30', 'swap:20'] },
-    members: { '0x': 'transfer', [TRANSFER]: 'erc20', [SWAP]: 'swap' },
+  'payments, tokens, swaps and mints': {
+    config: { mix: ['transfer:40', 'erc20:25', 'swap:20', 'erc721:15'] },
+    members: { '0x': 'transfer', [TRANSFER]: 'erc20', [SWAP]: 'swap', [PROVIDE]: 'erc721' },
   },
   'storage, computation and creations': {
     config: { mix: ['storage:40', 'compute:35', 'deploy:25'], set: ['storage.slots=8', 'compute.gas=150000'] },
