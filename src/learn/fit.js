@@ -61,7 +61,7 @@ function within(value, least, most) {
 
 /** @param {string} workload @param {string} name @param {number} value */
 function setting(workload, name, value) {
-  const { least, most } = /** @type {any} */ (WORKLOADS[workload].sets)[name];
+  const { least = 0, most = Infinity } = WORKLOADS[workload].sets?.[name] ?? {};
   const fitting = within(value, least, most);
   return { value: fitting, set: [`${workload}.${name}=${fitting}`] };
 }

@@ -6,6 +6,7 @@ import { distance } from '../../src/learn/distance.js';
 import { fit } from '../../src/learn/fit.js';
 import { groupsOf } from '../../src/learn/groups.js';
 import { intrinsicGas } from '../../src/learn/transactions.js';
+import { WORKLOADS } from '../../src/workloads/table.js';
 
 /** @import { Seen } from '../../src/learn/transactions.js' */
 
@@ -135,6 +136,24 @@ describe('the fitted mix', () => {
         ['data_plain', 100],
       ],
     );
+  });
+
+  it('has blobs and set-code where there are such workloads, and says otherwise that there are none', () => {
+    for (const [group, workload] of [
+      ['blobs 2', 'blobs'],
+      ['setcode', 'set-code'],
+    ]) {
+      const { members, rest } = fit(groupsOf(blocksOf(many(4, group, 40_000))).groups);
+      const isThere = Object.hasOwn(WORKLOADS, workload);
+      assert.deepEqual(
+        members.map(({ name }) => name),
+        isThere ? [workload] : [],
+      );
+      assert.deepEqual(
+        rest.map(({ words }) => words),
+        isThere ? [] : [`${workload}: stress has no such workload`],
+      );
+    }
   });
 
   it('has as many wallets as a block has senders, and two blocks of operations in flight', () => {
