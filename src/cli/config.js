@@ -49,8 +49,8 @@ import { StudyBuilder } from './study-config.js';
 
 /** @param {Option} option @param {Sources} sources @returns {OptionValue | null} */
 function find(option, { parsed, env, fromFile }) {
-  const { name, alias, variable, isFlag, isList, argument, fallback, separator } = option;
-  const label = alias === undefined ? `--${name}` : `-${alias} (--${name})`;
+  const { name, alias, localName = name, variable, isFlag, isList, argument, fallback, separator } = option;
+  const label = alias === undefined ? `--${localName}` : `-${alias} (--${name})`;
   const fromEth = (/** @type {string} */ part) => (name === 'rpc' && part === 'env' ? endpointIn(env, label) : part);
   /** @param {Source} where @param {unknown} values @param {string} [source] @returns {OptionValue} */
   const found = (where, values, source = label) => {

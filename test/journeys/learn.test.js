@@ -144,6 +144,16 @@ describe('stress learn', () => {
     assert.deepEqual([mix, rate, chainRate], [['transfer:50', 'erc20:50'], 'chain', '5']);
   });
 
+  it('is completed, with --blocks, and so is the rate of a chain', async () => {
+    const { stdout: options } = await exited(0, ['completion', '--', 'learn', '--']);
+    assert.ok(
+      ['--blocks', '--last-blocks', '--out'].every((name) => options.split('\n').includes(name)),
+      options,
+    );
+    assert.equal((await exited(0, ['completion', '--', '--rate', ''])).stdout, 'chain\n');
+    assert.ok((await exited(0, ['completion', '--', ''])).stdout.split('\n').includes('learn'));
+  });
+
   it('prints the config file to standard output, and the tables beside it', async () => {
     const { url } = await serveBlocks(blocksOf({ payment: 10 }));
     const { stdout, stderr } = await learn(url, ['--json', '--blocks', '5']);
@@ -237,8 +247,8 @@ describe('stress learn refuses', () => {
     69,
     /eth_getBlockByNumber: transactions is many \(a string\); a list of transactions is expected/,
   );
-  refuses('no blocks', () => serveBlocks(payments), 64, /--last-blocks must be at least 1, not "0"/, ['--blocks', '0']);
-  refuses('a file of blocks', () => serveBlocks(payments), 64, /--last-blocks must be a whole number/, [
+  refuses('no blocks', () => serveBlocks(payments), 64, /--blocks must be at least 1, not "0"/, ['--blocks', '0']);
+  refuses('a file of blocks', () => serveBlocks(payments), 64, /--blocks must be a whole number/, [
     '--blocks',
     'a.csv',
   ]);

@@ -75,6 +75,7 @@ for (const option of OPTIONS) {
   const {
     name,
     alias,
+    localName = name,
     argument,
     variable,
     isFlag,
@@ -85,7 +86,7 @@ for (const option of OPTIONS) {
     needs = [],
     excludes = [],
   } = option;
-  const label = alias === undefined ? `--${name}` : `-${alias} (--${name})`;
+  const label = alias === undefined ? `--${localName}` : `-${alias} (--${name})`;
   const [command] = commands;
   /** @param {string} other @returns {[Command, Option]} */
   const together = (other) => {
