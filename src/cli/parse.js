@@ -303,7 +303,8 @@ export const hdPath = matching(
 /** ethers is loaded where an address is given. @param {string} text */
 export async function address(text) {
   const { isAddress } = await import('ethers');
-  if (!isAddress(text))
+  // Without 0x, and with a check of its own (ICAP), it would be one, too.
+  if (!/^0x/i.test(text) || !isAddress(text))
     throw new Error(
       `must be an address (0x and 40 hexadecimal digits, a mixed-case one with a valid checksum), not ${quote(text)}`,
     );

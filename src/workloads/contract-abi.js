@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { AbiCoder, ConstructorFragment, EventFragment, Fragment, FunctionFragment, Interface } from 'ethers/abi';
-import { concat } from 'ethers/utils';
+import { concat, toQuantity } from 'ethers/utils';
 import { InputError, UsageError, displayName, errnoWords, oneLine } from '../errors.js';
 import { readJsonFile } from '../json-file.js';
 import { counted, quote } from '../text.js';
@@ -66,6 +66,11 @@ const LINES_CHECKED = 10_000;
 
 const ADDRESS = /^0x[0-9a-f]{40}$/i;
 
+const EXAMPLES = Object.freeze({
+  function: 'transfer(address,uint256)',
+  event: 'Transfer(address,address,uint256)',
+});
+
 /** How a message names an option: a member of `workloads` has the name of its call before it. @param {string} call @param {string} option */
 export function optionOf(call, option) {
   return call === 'contract' ? `--${option}` : `${call}: ${option}`;
@@ -97,6 +102,8 @@ export async function readCall(call, name, { known, artifacts = new Map() } = {}
     throw new UsageError(`${label('call-value')}: ${signatureOf(called)} is not payable, as ${abi.name} says`);
   const before = call.before === null ? null : functionNamed(call.before, label('before'), abi);
   const event = call.checkEvent === null ? null : fragmentOf(call.checkEvent, label('check-event'), 'event', abi);
+  if (event instanceof EventFragment && event.anonymous)
+    throw new UsageError(`${label('check-event')}: ${signatureOf(event)} is anonymous, so that its logs have no name`);
   return {
     abi: new Interface([...(abi?.fragments ?? []), ...TOKEN_ERRORS]),
     fragments: abi && abi.fragments.map((one) => one.format('json')),
@@ -155,8 +162,9 @@ function fragmentsOf(abi, name) {
   return abi.map((entry, i) => {
     try {
       return Fragment.from(entry);
-    } catch (error) {
-      throw new InputError(`${name}: entry ${i + 1} of the ABI cannot be read (${shortMessageOf(error)})`);
+    } catch {
+      const shown = quote(JSON.stringify(entry));
+      throw new InputError(`${name}: entry ${i + 1} of the ABI is no function, event, error or constructor: ${shown}`);
     }
   });
 }
@@ -200,11 +208,16 @@ function fragmentOf(text, option, type, abi) {
   const bare = text.trim().replace(new RegExp(`^${type}\\s+`), '');
   const isName = /^[a-z_$][\w$]*$/i.test(bare);
   const known = /** @type {FunctionFragment[]} */ ((abi?.fragments ?? []).filter((one) => one.type === type));
+  if (/^(receive|fallback)\b/.test(bare) && !known.some(({ name }) => bare.startsWith(name)))
+    throw new UsageError(
+      `${option} ${quote(bare)} is no function that a call can name: give --calldata 0x in its place`,
+    );
   const asked = isName ? null : parsedFragment(bare, option, type);
   if (abi === null) {
     if (asked !== null) return asked;
-    const example = type === 'function' ? 'transfer(address,uint256)' : 'Transfer(address,address,uint256)';
-    throw new UsageError(`${option} ${quote(bare)} has no types: give them, such as '${example}', or --abi FILE`);
+    throw new UsageError(
+      `${option} ${quote(bare)} has no types: give them, such as '${EXAMPLES[type]}', or --abi FILE`,
+    );
   }
   const found = known.filter((one) => (asked === null ? one.name === bare : signatureOf(one) === signatureOf(asked)));
   if (found.length === 1) return found[0];
@@ -221,8 +234,9 @@ function parsedFragment(bare, option, type) {
   try {
     return type === 'function' ? FunctionFragment.from(`function ${bare}`) : EventFragment.from(`event ${bare}`);
   } catch {
-    const example = type === 'function' ? 'transfer(address,uint256)' : 'Transfer(address,address,uint256)';
-    throw new UsageError(`${option} must be a name with types, such as '${example}', not ${quote(bare)}`);
+    throw new UsageError(
+      `${option} must be a name with types, such as '${EXAMPLES[type]}', not ${quote(bare)}; an enum is uint8, a contract address, a struct (its types)`,
+    );
   }
 }
 
@@ -248,7 +262,7 @@ function encoderOf(called, given, option) {
   const isFunction = called instanceof FunctionFragment;
   const constructor = isFunction ? null : called.fragments.find((one) => one instanceof ConstructorFragment);
   const inputs = isFunction ? called.inputs : (constructor?.inputs ?? []);
-  const words = isFunction ? signatureOf(called) : `constructor(${inputs.map(({ type }) => type).join()})`;
+  const words = isFunction ? signatureOf(called) : `constructor(${inputs.map((one) => one.format('sighash')).join()})`;
   const start = isFunction ? called.selector : called.bytecode;
   const list = given ?? [];
   if (list.length !== inputs.length) {
@@ -261,13 +275,8 @@ function encoderOf(called, given, option) {
   const valuesFor = (/** @type {TemplateValues} */ values) => /** @type {unknown[]} */ (compiled.make(values));
   for (const sample of samplesOf(compiled)) {
     valuesFor(sample).forEach((value, i) => {
-      try {
-        coder.encode([inputs[i]], [typed(inputs[i], value)]);
-      } catch {
-        throw new UsageError(
-          `${option}: value ${i + 1} of ${words} must be of type ${inputs[i].format('sighash')}, not ${shown(value)}`,
-        );
-      }
+      const fault = faultOf(inputs[i], value, { words, place: `value ${i + 1}` });
+      if (fault !== null) throw new UsageError(`${option}: ${fault}`);
     });
   }
   return {
@@ -304,17 +313,52 @@ function samplesOf({ isConstant, lines }) {
   });
 }
 
+/**
+ * What is wrong with a value, at the place within it that has the fault.
+ * @param {ParamType} type
+ * @param {unknown} value
+ * @param {{words: string, place: string}} where words: what it is a value of
+ * @returns {string | null}
+ */
+function faultOf(type, value, { words, place }) {
+  try {
+    const parts = partsOf(type, value);
+    for (const { path, ...part } of parts ?? []) {
+      const fault = faultOf(part.type, part.value, { words, place: place + path });
+      if (fault !== null) return fault;
+    }
+    if (parts === null) AbiCoder.defaultAbiCoder().encode([type], [typed(type, value)]);
+    return null;
+  } catch {
+    return `${place} of ${words} must be of type ${type.format('sighash')}, not ${shown(value)}`;
+  }
+}
+
+/**
+ * Elements of an array, or members of a tuple, which may be an object.
+ * @param {ParamType} type
+ * @param {unknown} value
+ * @returns {Array<{type: ParamType, value: unknown, path: string}> | null} null: it is of another type
+ * @throws {Error} the value has others
+ */
+function partsOf(type, value) {
+  if (!type.isArray() && !type.isTuple()) return null;
+  const members = type.isTuple() ? type.components : null;
+  const isList = Array.isArray(value);
+  const parts = isList ? value : (members ?? []).map(({ name }) => Object(value)[name]);
+  const isAnySize = isList && type.arrayLength === -1;
+  const size = isAnySize ? parts.length : (members?.length ?? type.arrayLength);
+  if (parts.length !== size || Object.keys(Object(value)).length !== size) throw new Error('others');
+  return parts.map((part, i) => {
+    const of = /** @type {ParamType} */ (members?.[i] ?? type.arrayChildren);
+    return { type: of, value: part, path: isList ? `[${i}]` : `.${of.name}` };
+  });
+}
+
 /** A value of JSON, or its text, as ethers takes it. @param {ParamType} type @param {unknown} value @returns {unknown} */
 function typed(type, value) {
-  if (type.isArray()) {
-    if (!Array.isArray(value)) throw new Error('no list');
-    return value.map((one) => typed(type.arrayChildren, one));
-  }
-  if (type.isTuple()) {
-    const list = Array.isArray(value) ? value : type.components.map(({ name }) => Object(value)[name]);
-    if (list.length !== type.components.length) throw new Error('another number of members');
-    return type.components.map((component, i) => typed(component, list[i]));
-  }
+  const parts = partsOf(type, value);
+  if (parts !== null) return parts.map((part) => typed(part.type, part.value));
   if (!['string', 'number', 'boolean'].includes(typeof value)) throw new Error('a list');
   if (type.type === 'string') return String(value);
   const text = String(value).trim();
@@ -349,8 +393,14 @@ function calldataOf(text, option) {
   return lines.map(({ line, where }) => dataOf(line, where));
 }
 
+/** Templates whose value is decimal, which calldata cannot have. */
+const DECIMAL = /\{\{\s*(number|nonce|unique|wallet\.index)(?=[\s}])/;
+
 /** @param {string} text @param {string} where @returns {Encoder} */
 function dataOf(text, where) {
+  const [, decimal] = DECIMAL.exec(text) ?? [];
+  if (decimal !== undefined)
+    throw new InputError(`${where}: {{${decimal}}} is a decimal number: give {{${decimal}.word}}, which is 32 bytes`);
   const { make, needs, isConstant, lines } = compiledFor(text, where);
   for (const sample of samplesOf({ make, needs, isConstant, lines }))
     if (!/^0x([0-9a-f]{2})*$/i.test(String(make(sample))))
@@ -358,14 +408,19 @@ function dataOf(text, where) {
   return { dataOf: (values) => String(make(values)), needs, isConstant };
 }
 
-/** The message of ethers without the values that follow it. @param {unknown} error */
-function shortMessageOf(error) {
-  const { shortMessage, message } = /** @type {Error & {shortMessage?: string}} */ (error);
-  return oneLine(shortMessage ?? message, 100);
-}
-
 /** Longest reason, in characters. */
 const MOST_REASON = 300;
+
+/** What Solidity means by the codes of a panic. @type {Readonly<Record<string, string>>} */
+const PANICS = Object.freeze({
+  '0x1': 'an assertion failed',
+  '0x11': 'arithmetic overflow',
+  '0x12': 'division by zero',
+  '0x21': 'no value of the enum',
+  '0x31': 'pop of an empty array',
+  '0x32': 'index out of range',
+  '0x41': 'too much memory',
+});
 
 /** Some nodes wrap the data of an error in an object, or in words. @param {unknown} data @returns {string | null} */
 function hexOf(data) {
@@ -386,6 +441,8 @@ export function revertWords(abi, data) {
     if (error === null) return null;
     const { name, args, fragment } = error;
     if (name === 'Error') return oneLine(args[0], MOST_REASON);
+    const code = name === 'Panic' ? toQuantity(args[0]) : '';
+    if (code !== '') return `panic ${code}${PANICS[code] ? ` (${PANICS[code]})` : ''}`;
     const values = fragment.inputs.map((input, i) => `${input.name ? `${input.name} ` : ''}${args[i]}`);
     return oneLine(`${name}(${values.join(', ')})`, MOST_REASON);
   } catch {

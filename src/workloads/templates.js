@@ -8,7 +8,8 @@ import { TOPIC } from './logs.js';
 /**
  * Templates in the parameters of plain calls, and in the arguments of contract calls: `{{name}}` or `{{name N}}` inside a
  * text. A text that consists of one template becomes its value; within a longer text the value is inserted. A random value
- * is chosen once per call, so that the same template has the same value in all of the call.
+ * is chosen once per call, so that the same template has the same value in all of the call. With `.word` behind its name the
+ * value is 32 bytes of calldata.
  *
  * @import { Random } from '../random.js'
  * @import { TemplateValues } from './calls.js'
@@ -42,6 +43,9 @@ import { TOPIC } from './logs.js';
 const RECENT = 128;
 
 const LARGEST = 1_000_000_000;
+
+/** Behind the name of a template. */
+const WORD = /\.word$/;
 
 /** @type {readonly Need[]} */
 const PAGE = ['data', 'page'];
@@ -95,13 +99,10 @@ export const TEMPLATES = Object.freeze({
     value: (values, n, among) => toHex(rangeEnd(values, n, among)),
   },
   address: { needs: ['addresses', 'draw'], value: anyAddress },
-  'address.word': { needs: ['addresses', 'draw'], value: (values) => word(anyAddress(values)) },
   'address.own': { needs: ['addresses'], value: ownAddress },
-  'address.own.word': { needs: ['addresses'], value: (values) => word(ownAddress(values)) },
   'address.random': { needs: ['draw'], value: randomAddress },
   'wallet.own': { needs: ['addresses'], value: ownAddress },
   'wallet.next': { needs: ['addresses'], value: nextAddress },
-  'wallet.next.word': { needs: ['addresses'], value: (values) => word(nextAddress(values)) },
   'wallet.index': { needs: ['wallet'], value: ({ walletIndex = 0 }) => walletIndex },
   nonce: { needs: ['nonce'], value: ({ nonce = 0 }) => nonce },
   // As the tokens of erc721: no other operation has it.
@@ -223,21 +224,32 @@ function textMaker(text, use) {
 
 /** @param {string} source the text between the braces @param {Use} use @returns {Maker} */
 function templateMaker(source, use) {
-  const [name, ...words] = source.trim().split(/\s+/);
+  const [given, ...words] = source.trim().split(/\s+/);
+  const name = given.replace(WORD, '');
   const template = Object.hasOwn(TEMPLATES, name) ? TEMPLATES[name] : null;
   const { parameters = [], needs = [], takes = () => true } = template ?? {};
   const refuse = (/** @type {string} */ fault) => {
-    throw new Error(`${braced(source)} ${fault}; templates, with N from 1 to ${LARGEST}: ${usage(use.available)}`);
+    throw new Error(`${braced(source)} ${fault}`);
   };
-  if (!needs.every((need) => use.available.includes(need))) refuse('has no value here');
+  const all = () =>
+    `templates, with N from 1 to ${LARGEST}: ${usage(use.available)}; NAME.word is 32 bytes of calldata`;
+  // A line may be any text.
+  if (template === null || (name !== given && parameters.includes(FILE))) return refuse(`is no template; ${all()}`);
+  if (!needs.every((need) => use.available.includes(need))) refuse(`has no value here; ${all()}`);
+  const isTooLong = words.length > parameters.length;
   /** @type {any[]} */
-  const given = parameters.map(({ read, fallback }, i) => (i < words.length ? read(words[i]) : fallback));
-  const isWhole = words.length <= parameters.length && !given.includes(undefined) && takes(...given);
-  if (template === null || !isWhole) return refuse('is no template');
+  const values = parameters.map(({ read, fallback }, i) =>
+    i < words.length && !isTooLong ? read(words[i]) : fallback,
+  );
+  if (isTooLong || values.includes(undefined) || !takes(...values))
+    return refuse(
+      `must be {{${usageOf(given, template)}}}${parameters.includes(FILE) ? ', a name without spaces' : ''}`,
+    );
   for (const need of needs) use.needs.add(need);
-  for (const { lines } of given.filter((one) => Array.isArray(one?.lines)))
+  for (const { lines } of values.filter((one) => Array.isArray(one?.lines)))
     use.lines = Math.max(use.lines, lines.length);
-  return (values) => template.value(values, ...given);
+  if (name === given) return (source) => template.value(source, ...values);
+  return (source) => word(BigInt(template.value(source, ...values)));
 }
 
 /** Of a file of one value a line; lines without text are none. @param {string} file @returns {Lines} */
@@ -257,8 +269,13 @@ function readLines(file) {
 function usage(available) {
   return Object.entries(TEMPLATES)
     .filter(([, { needs }]) => needs.every((need) => available.includes(need)))
-    .map(([name, { parameters = [] }]) => [name, ...parameters.map(({ shown }) => shown)].join(' '))
+    .map(([name, template]) => usageOf(name, template))
     .join(', ');
+}
+
+/** @param {string} name @param {Template} template */
+function usageOf(name, { parameters = [] }) {
+  return [name, ...parameters.map(({ shown }) => shown)].join(' ');
 }
 
 /** @param {string} source */

@@ -31,6 +31,7 @@ const fileOf = (name, content) => temporaryFile({ after }, name, content);
 const FOUNDRY = fileOf('Foundry.json', { abi, bytecode: { object: CODE, linkReferences: {} } });
 const HARDHAT = fileOf('Hardhat.json', { abi, bytecode: CODE, linkReferences: {} });
 const PLAIN = fileOf('abi.json', abi);
+const NESTED = (/** @type {number[]} */ pair) => ({ kind: 1, more: { tag: '0x010203', pair } });
 const WORDS = fileOf('words.json', ['function mint(uint256)', 'event Minted()']);
 
 /** @param {Partial<ContractCall>} call */
@@ -77,6 +78,8 @@ describe('readCall()', () => {
     assert.deepEqual([...list], [unique, 3n, 5n]);
     const [raw] = await dataOf({ calldata: '0x70a08231{{address.own.word}}' });
     assert.equal(raw, `0x70a08231${'0'.repeat(24)}${'cd'.repeat(20)}`);
+    const [words] = await dataOf({ calldata: '0x01020304{{nonce.word}}{{unique.word}}{{number.word 5 6}}' });
+    assert.equal(words, `0x01020304${[3n, unique, 5n].map((n) => n.toString(16).padStart(64, '0')).join('')}`);
   });
 
   it('a file has calldata in each line', async () => {
@@ -173,6 +176,80 @@ describe('readCall()', () => {
       64,
       /must be of type \(uint8,bool\), not "\[1\]"$/,
     ],
+    [
+      'a value deep within lists and tuples',
+      { function: 'f((uint8 kind,(bytes3 tag,int8[2] pair) more)[] all)', args: [[NESTED([-129, 1])]] },
+      64,
+      /^--args: value 1\[0\]\.more\.pair\[0\] of f\(.*\) must be of type int8, not "-129"$/,
+    ],
+    [
+      'a list of another length',
+      { function: 'f((uint8 kind,(bytes3 tag,int8[2] pair) more)[] all)', args: [[NESTED([1])]] },
+      64,
+      /^--args: value 1\[0\]\.more\.pair of f\(.*\) must be of type int8\[2\], not "\[1\]"$/,
+    ],
+    [
+      'a member that the tuple does not have',
+      { function: 'f((uint8 a,bool b) pair)', args: [{ a: 1, b: true, c: 2 }] },
+      64,
+      /^--args: value 1 of f\(\(uint8,bool\)\) must be of type \(uint8,bool\), not "/,
+    ],
+    ['bytes of another length', { function: 'f(bytes4)', args: ['0x010203'] }, 64, /of type bytes4, not "0x010203"$/],
+    ['a negative number', { function: 'f(uint256)', args: ['-1'] }, 64, /must be of type uint256, not "-1"$/],
+    ['a low number', { function: 'f(int8)', args: ['-129'] }, 64, /must be of type int8, not "-129"$/],
+    ['a name of an enum', { function: 'f(uint8)', args: ['Open'] }, 64, /must be of type uint8, not "Open"$/],
+    [
+      'a type of Solidity',
+      { function: 'f(Kind)', args: [1] },
+      64,
+      /not "f\(Kind\)"; an enum is uint8, a contract address/,
+    ],
+    [
+      'what receives a payment',
+      { abi: PLAIN, function: 'receive' },
+      64,
+      /"receive" is no function .*: give --calldata 0x/,
+    ],
+    [
+      'a fallback',
+      { function: 'fallback()' },
+      64,
+      /"fallback\(\)" is no function that a call can name: give --calldata/,
+    ],
+    [
+      'an ABI with nothing in it',
+      { abi: fileOf('none.json', []), function: 'f' },
+      65,
+      /no function "f": it has none; for a/,
+    ],
+    [
+      'an event without a name',
+      {
+        abi: fileOf('quiet.json', [{ type: 'event', name: 'Quiet', anonymous: true, inputs: [] }]),
+        calldata: '0x',
+        checkEvent: 'Quiet',
+      },
+      64,
+      /^--check-event: Quiet\(\) is anonymous/,
+    ],
+    [
+      'a template that lacks a word',
+      { function: 'f(uint8)', args: ['{{number 1}}'] },
+      64,
+      /must be {{number FROM TO}}$/,
+    ],
+    [
+      'a file with a space in its name',
+      { function: 'f(uint8)', args: ['{{line my file}}'] },
+      64,
+      /^--args: {{line my file}} must be {{line FILE}}, a name without spaces$/,
+    ],
+    [
+      'a decimal number in calldata',
+      { calldata: '0x{{number 10 99}}' },
+      65,
+      /^--calldata: {{number}} is a decimal number: give {{number\.word}}, which is 32 bytes$/,
+    ],
     ['an empty value', { function: 'f(uint256)', args: [''] }, 64, /must be of type uint256, not ""$/],
     [
       'an unknown template',
@@ -190,7 +267,7 @@ describe('readCall()', () => {
       'a template of a range that has no number',
       { function: 'f(uint256)', args: ['{{number 5 4}}'] },
       64,
-      /is no template/,
+      /^--args: {{number 5 4}} must be {{number FROM TO}}$/,
     ],
     [
       'a template of a file that is not there',
@@ -250,7 +327,19 @@ describe('readCall()', () => {
       'an ABI that is none',
       { abi: fileOf('bad.json', ['function f(']), calldata: '0x' },
       65,
-      /bad\.json: entry 1 of the ABI cannot be read/,
+      /bad\.json: entry 1 of the ABI is no function, event, error or constructor: "\\"function f\(\\""$/,
+    ],
+    [
+      'a null in an ABI',
+      { abi: fileOf('null.json', [null]), calldata: '0x' },
+      65,
+      /entry 1 of the ABI is no .*: "null"$/,
+    ],
+    [
+      'a constructor with a tuple',
+      { deploy: fileOf('T.json', { abi: ['constructor((uint8,bool) a)'], bytecode: CODE }), calldata: '0x' },
+      64,
+      /^--deploy-args has 0 values, and constructor\(\(uint8,bool\)\) takes 1,/,
     ],
   ];
   for (const [words, call, exitCode, message] of refused)
@@ -275,6 +364,10 @@ describe('reasons of reverts', () => {
     for (const data of [closed, `Reverted ${closed}`, { data: closed, message: 'x' }])
       assert.equal(revertWords(ABI, data), 'Closed(code 5, why too late)');
     assert.equal(revertWords(ABI, text), 'cap is reached');
+    const panic = (/** @type {number} */ code) =>
+      new Interface(['error Panic(uint256)']).encodeErrorResult('Panic', [code]);
+    assert.equal(revertWords(ABI, panic(0x11)), 'panic 0x11 (arithmetic overflow)');
+    assert.equal(revertWords(ABI, panic(0x99)), 'panic 0x99');
     for (const data of [undefined, null, '0x', '0x12345678', { data: '0x' }])
       assert.equal(revertWords(ABI, data), null);
   });

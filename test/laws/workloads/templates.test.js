@@ -118,12 +118,14 @@ describe('templates', () => {
   for (const [text, words] of /** @type {Array<[string, RegExp]>} */ ([
     ['{{block.lates}}', /\{\{block\.lates\}\} is no template; templates, with N from 1 to 1000000000: block\.latest, /],
     ['{{constructor}}', /is no template/],
-    ['{{range.from}}', /is no template; .* range\.from N \[N\], /],
-    ['{{block.recent x}}', /is no template; .* block\.recent \[N\], /],
-    ['{{block.recent 0}}', /is no template/],
-    ['{{number 2}}', /is no template; .* number FROM TO, /],
-    ['{{number 2 1}}', /is no template/],
-    ['{{line}}', /is no template; .* line FILE, /],
+    ['{{range.from}}', /must be \{\{range\.from N \[N\]\}\}$/],
+    ['{{block.recent x}}', /must be \{\{block\.recent \[N\]\}\}$/],
+    ['{{block.recent 0}}', /must be \{\{block\.recent \[N\]\}\}$/],
+    ['{{block.latest 5}}', /must be \{\{block\.latest\}\}$/],
+    ['{{number 2}}', /must be \{\{number FROM TO\}\}$/],
+    ['{{number.word 2 1}}', /must be \{\{number\.word FROM TO\}\}$/],
+    ['{{line}}', /must be \{\{line FILE\}\}, a name without spaces$/],
+    ['{{line.word x}}', /\{\{line\.word x\}\} is no template; .* line FILE/],
     ['a}} {{block.latest}}', /braces that do not close/],
   ])) {
     it(`${text} is refused`, () => assert.throws(() => compile([{ deep: text }]), { message: words }));
