@@ -478,14 +478,15 @@ export function resultOf(call, at) {
   return { method: 'eth_call', params: [call, printed(at)], read: text };
 }
 
-/** @param {string} address @returns {Question<string>} */
-export function codeOf(address) {
-  return { method: 'eth_getCode', params: [address, 'latest'], read: text };
+/** @param {string} address @param {number | 'latest'} [at] a block @returns {Question<string>} */
+export function codeOf(address, at = 'latest') {
+  return { method: 'eth_getCode', params: [address, printed(at)], read: text };
 }
 
-/** @param {object} transaction @returns {Question<number>} */
-export function gasOf(transaction) {
-  return { method: 'eth_estimateGas', params: [transaction], read: number };
+/** @param {object} transaction @param {number | 'latest'} [at] a block; some nodes take none @returns {Question<number>} */
+export function gasOf(transaction, at = 'latest') {
+  const block = at === 'latest' ? [] : [printed(at)];
+  return { method: 'eth_estimateGas', params: [transaction, ...block], read: number };
 }
 
 /** @param {string} hash @returns {Question<ChainTransaction | null>} null: not known */

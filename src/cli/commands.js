@@ -29,6 +29,7 @@ import { transportsOf } from '../transport/choose.js';
 import { checkCallSettings } from '../workloads/calls.js';
 import { readContractsFile } from '../workloads/counter.js';
 import { readCall } from '../workloads/contract-abi.js';
+import { DELEGATION } from '../workloads/first-calls.js';
 import { createWorkload } from '../workloads/index.js';
 import { contractCalls, labelOf } from '../workloads/table.js';
 import { commonJsPackageOf, loadWorkloadFile } from '../workloads/user-file.js';
@@ -293,11 +294,8 @@ async function accounted(outputs, all, done, action) {
   }
 }
 
-/** An account with such code is a key that delegates to a contract (EIP-7702). */
-const DELEGATION = '0xef0100';
-
 /**
- * A token, or a contract of a load, gives no coins back.
+ * A token, or a contract of a load, gives no coins back. An account that delegates to a contract has a key.
  * @param {Rpc} rpc
  * @param {string} address
  * @throws {RefusedError}

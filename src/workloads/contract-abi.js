@@ -450,14 +450,14 @@ export function revertWords(abi, data) {
   }
 }
 
-/** The reason of an error answer. @param {Interface} abi @param {RpcError} error */
-export function refusalWords(abi, { rpcMessage, data }) {
+/** The reason of an error answer. @param {Interface} abi @param {RpcError} error @param {boolean} [sendsValue] the call has one */
+export function refusalWords(abi, { rpcMessage, data }, sendsValue = false) {
   const words = revertWords(abi, data);
   if (words !== null) return `reverted: ${words}`;
   // The node has decoded it, or it is another error.
   if (!/revert/i.test(rpcMessage) || /:(?! custom error)/.test(rpcMessage)) return rpcMessage;
   const hex = hexOf(data);
   return hex === null
-    ? `${rpcMessage} without a reason: check that the contract has this function`
+    ? `${rpcMessage} without a reason: check that the contract has this function${sendsValue ? ', and that it is payable' : ''}`
     : `${rpcMessage} with the error ${hex.slice(0, 10)}: an --abi FILE that has it names it`;
 }

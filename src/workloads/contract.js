@@ -1,8 +1,8 @@
-import { ask, askAll, codeOf, nonceOf } from '../chain/answers.js';
-import { classOf } from '../chain/refusals.js';
-import { RpcError, UnavailableError } from '../errors.js';
+import { askAll, nonceOf } from '../chain/answers.js';
+import { UnavailableError } from '../errors.js';
 import { randomNumbers } from '../random.js';
-import { optionOf, readCall, refusalWords, revertWords } from './contract-abi.js';
+import { optionOf, readCall, revertWords } from './contract-abi.js';
+import { estimateCalls, largest, positionsEstimated, refuseWithoutCode } from './first-calls.js';
 import { checkOf } from './receipts.js';
 import { NO_CALL } from './table.js';
 import { picker } from './templates.js';
@@ -27,12 +27,6 @@ import { picker } from './templates.js';
 /** Gas of a call that cannot be estimated before the set-up, and of a deployment. */
 const CALL_GAS = 500_000n;
 const CREATION_GAS = 3_000_000n;
-
-/** Wallets whose first operation is estimated: some may lack what it needs, such as tokens. */
-const WALLETS_ESTIMATED = 100;
-
-/** Below are precompiles, which have no code. */
-const FIRST_OF_CONTRACTS = 0x10000n;
 
 /** @param {BuiltInOptions} options @returns {Promise<TransactionWorkload & Pick<WholeWorkload, 'measure' | 'revertWords'>>} */
 export default async function create({ state, name = 'contract', ...options }) {
@@ -127,18 +121,15 @@ class Caller {
   /** Before anything is sent. @param {readonly Wallet[]} wallets */
   async measure(wallets) {
     this.#begin(wallets);
-    const { name, rpc } = this.#options;
-    const { creation, before, encoders, words } = this.#planned;
+    const { name, rpc, kit } = this.#options;
+    const { creation, before, encoders, words, abi } = this.#planned;
     const { contractAddress } = this.#call;
     if (creation !== null) {
       const data = creation.dataOf(this.#valuesOf(0, 0));
-      const found = await this.#estimate(
-        wallets[0],
-        { to: null, data },
-        `the constructor of ${optionOf(name, 'deploy')}`,
-      );
-      const beforeGas = before && CALL_GAS;
-      this.gas = gasFor({ creationGas: found ?? CREATION_GAS, beforeGas, threads: wallets.length });
+      const words = `the constructor of ${optionOf(name, 'deploy')}`;
+      const about = { words, abi, fallback: CREATION_GAS };
+      const [creationGas] = await estimateCalls(kit, [{ wallet: wallets[0], to: null, data }], about);
+      this.gas = gasFor({ creationGas, beforeGas: before && CALL_GAS, threads: wallets.length });
     }
     if (!isAddress(contractAddress)) return;
     this.to = contractAddress;
@@ -220,33 +211,13 @@ class Caller {
    */
   async #estimateAll(wallets, noncesOf, encoders, words, value = 0n) {
     const isFile = encoders.length > 1;
-    const positions = isFile ? encoders.map((_, line) => line % wallets.length) : spread(wallets.length);
+    const positions = isFile ? encoders.map((_, line) => line % wallets.length) : positionsEstimated(wallets.length);
     const nonces = await noncesOf(positions.map((position) => wallets[position]));
-    const settled = await Promise.allSettled(
-      positions.map((position, i) => {
-        const data = encoders[isFile ? i : 0].dataOf(this.#valuesOf(position, nonces[i]));
-        return this.#estimate(wallets[position], { to: this.to, data, value }, words);
-      }),
-    );
-    const errors = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
-    const [error] = errors;
-    if (error instanceof UnavailableError && settled.length > 1)
-      throw new UnavailableError(`${error.message}; ${errors.length} of ${settled.length} calls that were tried fail`);
-    if (error !== undefined) throw error;
-    return settled.map((one) => (one.status === 'fulfilled' && one.value !== null ? one.value : CALL_GAS));
-  }
-
-  /** @param {Wallet} wallet @param {Call} call @param {string} words what is called @returns {Promise<bigint | null>} null: the wallet has no funds yet */
-  async #estimate({ address, index }, call, words) {
-    try {
-      return await this.#options.kit.estimateGas({ ...call, from: address });
-    } catch (error) {
-      if (!(error instanceof RpcError)) throw error;
-      if (classOf(error) === 'funds') return null;
-      throw new UnavailableError(
-        `${words} fails for wallet ${index} (${address}): ${refusalWords(this.#planned.abi, error)}`,
-      );
-    }
+    const calls = positions.map((position, i) => {
+      const data = encoders[isFile ? i : 0].dataOf(this.#valuesOf(position, nonces[i]));
+      return { wallet: wallets[position], to: this.to, data, value };
+    });
+    return estimateCalls(this.#options.kit, calls, { words, abi: this.#planned.abi, fallback: CALL_GAS });
   }
 }
 
@@ -288,26 +259,7 @@ function gasFor({ creationGas, beforeGas, callGas = CALL_GAS, threads = 1 }) {
   };
 }
 
-/** @param {readonly bigint[]} amounts */
-function largest(amounts) {
-  return amounts.reduce((most, one) => (one > most ? one : most));
-}
-
-/** Some positions of all, the first one among them. @param {number} count */
-function spread(count) {
-  const some = Math.min(count, WALLETS_ESTIMATED);
-  return Array.from({ length: some }, (_, i) => Math.floor((i * count) / some));
-}
-
 /** Otherwise it is the name of another call of the mix, whose contract is called. @param {string | null} text @returns {text is string} */
 function isAddress(text) {
   return text !== null && text.startsWith('0x');
-}
-
-/** @param {BuiltInOptions['rpc']} rpc @param {string} address @param {string} option */
-async function refuseWithoutCode(rpc, address, option) {
-  if (BigInt(address) < FIRST_OF_CONTRACTS || (await ask(rpc, codeOf(address), 'setup')) !== '0x') return;
-  throw new UnavailableError(
-    `${option} ${address} has no code on this chain: a call of it does nothing and succeeds; check the address and the chain`,
-  );
 }

@@ -6,12 +6,11 @@ import { concat, getBytes, isHexString } from 'ethers/utils';
 import { MAX_BLOBS, takesCellProofs } from '../chain/blobs.js';
 import { createCurve } from '../chain/keys.js';
 import { PAYMENT_GAS } from '../chain/funding.js';
-import { isBusy } from '../chain/refusals.js';
+import { isAbsent, isBusy } from '../chain/refusals.js';
 import { readAtBlock } from '../chain/retries.js';
 import {
   ask,
   askAll,
-  codeOf,
   countOf,
   gasOf,
   gatherThen,
@@ -26,6 +25,7 @@ import { signAuthorization } from '../chain/transaction.js';
 import { CheckError, RpcError, UnavailableError, WorkloadError, displayName, oneLine } from '../errors.js';
 import { drawBits } from '../random.js';
 import { stateCheck } from './contract-state.js';
+import { codesOf, isPrecompile } from './first-calls.js';
 import { MAX_AUDIT_MS, Receipts, UNSURE, areOurs, successCheck } from './receipts.js';
 import { proveSidecars } from './sidecars.js';
 import { compile } from './solidity.js';
@@ -36,7 +36,7 @@ import { CALL_WORDS, isCall } from './user-file.js';
  * The kit that workloads are written on: RPC access, deployment and other transactions of the set-up, and ready-made
  * verification and audits.
  *
- * @import { Rpc } from '../contracts/chain.d.ts'
+ * @import { Rpc, Sender } from '../contracts/chain.d.ts'
  * @import { Check, KitState, Preparation, Verdict } from '../contracts/load.d.ts'
  * @import { Artifact, AuditSnapshot, Call, Counted, Executed, Kit, ReceiptsCheck, Rpc as KitRpc, TransactionWorkload, Wallet } from '../contracts/workload.d.ts'
  * @import { WorkloadOptions } from './index.js'
@@ -69,6 +69,11 @@ export class WorkloadHost {
   /** Why a transaction was reverted. @type {((data: unknown) => string | null) | undefined} */
   #revertWords;
   #isPrepared;
+  /** Of the set-up. @type {Pick<Sender, 'clock' | 'signal' | 'notice'> | null} */
+  #sender = null;
+  /** The last block with a transaction of the set-up; null: there is none. @type {number | null} */
+  #setUpBlock = null;
+  #isLagTold = false;
   /** Gas limit of an operation that states none. */
   #gasLimit;
   #rpc;
@@ -140,6 +145,7 @@ export class WorkloadHost {
   /** Allows wallets to send. @param {Preparation} preparation */
   begin(preparation) {
     this.#preparation = preparation;
+    this.#sender = preparation.sender;
     this.#addresses = preparation.wallets.map(({ address }) => address);
   }
 
@@ -189,7 +195,8 @@ export class WorkloadHost {
     const called = [...new Set([...first, ...later].filter(needsCode).map(({ to }) => String(to)))];
     let lacking = called.slice(0, ADDRESSES_CHECKED);
     for (let looks = LOOKS_FOR_CODE; lacking.length > 0; looks -= 1) {
-      const codes = await nullIfRefused(askAll(this.#rpc, lacking.map(codeOf), 'setup'));
+      const codesAt = (/** @type {number | 'latest'} */ at) => codesOf(this.#rpc, lacking, at);
+      const codes = await nullIfRefused(this.#afterSetUp(codesAt));
       lacking = lacking.filter((_, i) => codes?.[i] === '0x');
       if (lacking.length === 0) return;
       if (looks === 1 || signal.aborted) break;
@@ -226,9 +233,41 @@ export class WorkloadHost {
         return { ...others, chainId: toHex(chainId), nonce: toHex(nonce), yParity: toHex(yParity) };
       }),
     };
-    const gas = await ask(this.#rpc, gasOf(call), 'setup');
+    const gas = await this.#afterSetUp((at) => ask(this.#rpc, gasOf(call, at), 'setup'));
     // A payment without data takes exactly this.
     return BigInt(gas === PAYMENT_GAS ? gas : Math.ceil(gas * 1.1));
+  }
+
+  /**
+   * Asks for the state after the transactions of the set-up, which another node behind the same URL may not have yet: it
+   * would estimate the gas of a call of no contract.
+   * @template T
+   * @param {(at: number | 'latest') => Promise<T>} request
+   * @returns {Promise<T>}
+   */
+  async #afterSetUp(request) {
+    const number = this.#setUpBlock;
+    if (number === null || this.#sender === null) return request('latest');
+    const { clock, signal, notice } = this.#sender;
+    const endUs = clock.nowUs() + LAG_MS * 1000;
+    const cancel = clock.after(() => {
+      if (!this.#isLagTold)
+        notice?.(`waiting up to ${LAG_MS / 1000} s for ${this.#rpc.display} to have block ${number} of the set-up`);
+      this.#isLagTold = true;
+    }, LAG_TOLD_MS);
+    try {
+      for (;;) {
+        try {
+          return await request(number);
+        } catch (error) {
+          // Some nodes take no block here, and those that have pruned its state say the same.
+          if (!isAbsent(error) || signal.aborted || clock.nowUs() > endUs) return await request('latest');
+        }
+        await clock.sleep(CODE_PAUSE_MS, signal);
+      }
+    } finally {
+      cancel();
+    }
   }
 
   /** A disagreement is proven only if the block of the audit is still on the chain. @param {AuditSnapshot} snapshot @param {Check[]} checks */
@@ -317,6 +356,7 @@ export class WorkloadHost {
       return { wallet: wallets[position], ...lists, data, value, gasLimit };
     });
     const receipts = await sendAll(sender, orders, (done) => onProgress(label, done, calls.length));
+    this.#setUpBlock = receipts.reduce((last, { blockNumber }) => Math.max(last, blockNumber), this.#setUpBlock ?? 0);
     const failed = receipts.findIndex(({ isSuccess }) => !isSuccess);
     if (failed < 0) return;
     const { index } = orders[failed].wallet;
@@ -355,8 +395,9 @@ export class WorkloadHost {
     const at = this.#starts.length;
     this.#starts.push(this.#state?.starts[at] ?? []);
     this.#readings.push(async ({ wallets }) => {
-      const questions = wallets.map((_, position) => resultOf(callOf(position), 'latest'));
-      const answers = await askAll(this.#rpc, questions, 'setup');
+      const questionsAt = (/** @type {number | 'latest'} */ at) =>
+        wallets.map((_, position) => resultOf(callOf(position), at));
+      const answers = await this.#afterSetUp((at) => askAll(this.#rpc, questionsAt(at), 'setup'));
       this.#starts[at] = answers.map((answer, position) => {
         if (/^0x[0-9a-f]{1,64}$/i.test(answer)) return toBigInt(answer);
         const words = `the call to ${oneLine(callOf(position).to, 60)} answered ${oneLine(answer, 60)}, which is not a number`;
@@ -392,12 +433,14 @@ const CALLS_CHECKED = 8;
 const ADDRESSES_CHECKED = 1000;
 const LOOKS_FOR_CODE = 4;
 const CODE_PAUSE_MS = 1000;
-/** Below are precompiles, which have no code. */
-const FIRST_OF_CONTRACTS = 0x10000n;
+
+/** Longest wait for a node that lags behind the one that had the receipts of the set-up, and after what it is told. */
+const LAG_MS = 30_000;
+const LAG_TOLD_MS = 5000;
 
 /** A payment may have no data; an authorization gives the address code. @param {Call} call */
 function needsCode({ to, data = '0x', authorizationList = [] }) {
-  return to !== null && data !== '0x' && authorizationList.length === 0 && BigInt(to) >= FIRST_OF_CONTRACTS;
+  return to !== null && data !== '0x' && authorizationList.length === 0 && !isPrecompile(to);
 }
 
 /** @param {Call} call */

@@ -357,6 +357,14 @@ describe('readCall()', () => {
 });
 
 describe('reasons of reverts', () => {
+  it('of a call with a value: the function may take none', () => {
+    const error = new RpcError('eth_estimateGas', 3, 'execution reverted', '0x');
+    assert.match(
+      refusalWords(ABI, error, true),
+      /: check that the contract has this function, and that it is payable$/,
+    );
+  });
+
   const closed = ABI.encodeErrorResult('Closed', [5, 'too late']);
   const text = new Interface(['error Error(string)']).encodeErrorResult('Error', ['cap is reached']);
 

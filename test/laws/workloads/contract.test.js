@@ -16,11 +16,11 @@ import { temporaryFile } from '../../helpers/temporary.js';
 const TO = `0x${'99'.repeat(20)}`;
 const TRANSFER = { function: 'transfer(address,uint256)', args: ['{{wallet.next}}', '1'] };
 
-/** @param {Partial<ContractCall>} call @param {{gasOf?: (from: number, data: string) => number, code?: string, wallets?: number, state?: any}} [chain] gasOf: by the wallet, or throws */
+/** @param {Partial<ContractCall>} call @param {{gasOf?: (from: number, data: string) => number, code?: string | ((of: string) => string), wallets?: number, state?: any}} [chain] gasOf: by the wallet, or throws */
 async function workloadOf(call, { gasOf = () => 50_000, code = '0x60', wallets = 3, state } = {}) {
   const all = Array.from({ length: wallets }, (_, i) => ({ index: 40 + i, address: addressOf(i), nonce: 5 + i }));
   const rpc = fakeRpc({
-    eth_getCode: () => code,
+    eth_getCode: (/** @type {string} */ of) => (typeof code === 'function' ? code(of) : code),
     eth_getTransactionCount: () => '0x5',
     eth_estimateGas: ({ from, data }) =>
       `0x${gasOf(
@@ -129,6 +129,16 @@ describe('before the load', () => {
     const precompile = { contractAddress: `0x${'0'.repeat(39)}4`, calldata: '0x01' };
     for (const call of [precompile, { calldata: '0x', callValueWei: 1n }])
       await (await workloadOf(call, { code: '0x' })).measure();
+  });
+
+  it('an account that delegates has the code of the contract that it delegates to', async () => {
+    const contract = `0x${'77'.repeat(20)}`;
+    for (const behind of ['0x', '0x60']) {
+      const code = (/** @type {string} */ of) => (of === contract ? behind : `0xef0100${contract.slice(2)}`);
+      const { measure } = await workloadOf(TRANSFER, { code });
+      if (behind === '0x') assert.match((await caught(measure)).message, / has no code on this chain/);
+      else await measure();
+    }
   });
 
   it('a call that one of the wallets cannot make is refused with the reason', async () => {
