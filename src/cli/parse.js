@@ -255,7 +255,7 @@ export function argumentList(text) {
     values = jsonArray(text);
   } catch {
     throw new Error(
-      `must be values separated by commas, such as '{{wallet.next}},1', or a JSON array of them, such as '[["1","2"],true]', not ${quote(text)}`,
+      `must be values separated by commas, such as '{{wallet.next}},1', or a JSON array of them, such as '[["1","{{nonce}}"],true]', where templates are in quotation marks, not ${quote(text)}`,
     );
   }
   JSON.stringify(values, (_, value) => {

@@ -19,7 +19,9 @@ import { OF_OPERATIONS, compile } from './templates.js';
  * @import { Compiled, Need } from './templates.js'
  *
  * @typedef {object} Encoder of data
+ * @property {string} words the function with its types, or the place of the calldata
  * @property {(values: TemplateValues) => string} dataOf
+ * @property {(values: TemplateValues) => void} check throws for values of another type
  * @property {ReadonlySet<Need>} needs of its templates
  * @property {boolean} isConstant
  *
@@ -273,13 +275,16 @@ function encoderOf(called, given, option) {
   const coder = AbiCoder.defaultAbiCoder();
   const compiled = compiledFor(list, option);
   const valuesFor = (/** @type {TemplateValues} */ values) => /** @type {unknown[]} */ (compiled.make(values));
-  for (const sample of samplesOf(compiled)) {
+  /** @type {Encoder['check']} */
+  const check = (sample) =>
     valuesFor(sample).forEach((value, i) => {
       const fault = faultOf(inputs[i], value, { words, place: `value ${i + 1}` });
       if (fault !== null) throw new UsageError(`${option}: ${fault}`);
     });
-  }
+  samplesOf(compiled).forEach(check);
   return {
+    words,
+    check,
     dataOf: (values) => {
       const typedValues = valuesFor(values).map((value, i) => typed(inputs[i], value));
       return concat([start, coder.encode(inputs, typedValues)]);
@@ -307,7 +312,8 @@ function samplesOf({ isConstant, lines }) {
       user: { index: 0 },
       addresses: [`0x${'1'.repeat(40)}`],
       pick: (/** @type {string} */ _key, /** @type {number} */ below) => (isLast ? below - 1 : i % below),
-      walletIndex: isLast ? 100_000 : i,
+      // The last index is checked when it is known.
+      walletIndex: isLast ? 1 : 0,
       nonce: isLast ? 10_000 : i,
     });
   });
@@ -402,10 +408,13 @@ function dataOf(text, where) {
   if (decimal !== undefined)
     throw new InputError(`${where}: {{${decimal}}} is a decimal number: give {{${decimal}.word}}, which is 32 bytes`);
   const { make, needs, isConstant, lines } = compiledFor(text, where);
-  for (const sample of samplesOf({ make, needs, isConstant, lines }))
+  /** @type {Encoder['check']} */
+  const check = (sample) => {
     if (!/^0x([0-9a-f]{2})*$/i.test(String(make(sample))))
       throw new InputError(`${where}: calldata must be 0x and pairs of hexadecimal digits, not ${quote(text)}`);
-  return { dataOf: (values) => String(make(values)), needs, isConstant };
+  };
+  samplesOf({ make, needs, isConstant, lines }).forEach(check);
+  return { words: where, check, dataOf: (values) => String(make(values)), needs, isConstant };
 }
 
 /** Longest reason, in characters. */
@@ -458,6 +467,6 @@ export function refusalWords(abi, { rpcMessage, data }, sendsValue = false) {
   if (!/revert/i.test(rpcMessage) || /:(?! custom error)/.test(rpcMessage)) return rpcMessage;
   const hex = hexOf(data);
   return hex === null
-    ? `${rpcMessage} without a reason: check that the contract has this function${sendsValue ? ', and that it is payable' : ''}`
+    ? `${rpcMessage} without a reason: check that the contract has this function and takes these values${sendsValue ? ', and that it is payable' : ''}`
     : `${rpcMessage} with the error ${hex.slice(0, 10)}: an --abi FILE that has it names it`;
 }

@@ -122,13 +122,16 @@ class Caller {
   async measure(wallets) {
     this.#begin(wallets);
     const { name, rpc, kit } = this.#options;
-    const { creation, before, encoders, words, abi } = this.#planned;
+    const { creation, before, encoders, abi } = this.#planned;
     const { contractAddress } = this.#call;
+    // The index of a wallet is in the values of templates.
+    for (const { check } of before === null ? encoders : [...encoders, before])
+      check(this.#valuesOf(wallets.length - 1, 0));
     if (creation !== null) {
+      creation.check(this.#valuesOf(0, 0));
       const data = creation.dataOf(this.#valuesOf(0, 0));
-      const words = `the constructor of ${optionOf(name, 'deploy')}`;
-      const about = { words, abi, fallback: CREATION_GAS };
-      const [creationGas] = await estimateCalls(kit, [{ wallet: wallets[0], to: null, data }], about);
+      const first = { words: `the constructor of ${optionOf(name, 'deploy')}`, wallet: wallets[0], to: null, data };
+      const [creationGas] = await estimateCalls(kit, [first], { abi, fallback: CREATION_GAS });
       this.gas = gasFor({ creationGas, beforeGas: before && CALL_GAS, threads: wallets.length });
     }
     if (!isAddress(contractAddress)) return;
@@ -142,8 +145,8 @@ class Caller {
         some.map(({ address }) => nonceOf(address, 'latest')),
         'setup',
       );
-    const beforeGas = before && largest(await this.#estimateAll(wallets, nonces, [before], String(this.#call.before)));
-    const found = await this.#estimateAll(wallets, nonces, encoders, words, this.valueWei).catch((error) => {
+    const beforeGas = before && largest(await this.#estimateAll(wallets, nonces, [before]));
+    const found = await this.#estimateAll(wallets, nonces, encoders, this.valueWei).catch((error) => {
       // What the calls before the load change may let it succeed.
       if (before === null || !(error instanceof UnavailableError)) throw error;
       return [CALL_GAS];
@@ -155,7 +158,7 @@ class Caller {
   async prepare(wallets) {
     this.#begin(wallets);
     const { kit, name, deployed } = this.#options;
-    const { creation, before, encoders, words } = this.#planned;
+    const { creation, before, encoders } = this.#planned;
     const { contractAddress } = this.#call;
     const [first] = wallets;
     if (creation !== null) {
@@ -167,13 +170,13 @@ class Caller {
       this.to = isAddress(contractAddress) ? contractAddress : (deployed?.addresses.get(String(contractAddress)) ?? '');
     const nonces = async (/** @type {readonly Wallet[]} */ some) => some.map(({ nonce }) => nonce);
     if (before !== null) {
-      const [gasLimit] = await this.#estimateAll([first], nonces, [before], String(this.#call.before));
+      const gasLimit = largest(await this.#estimateAll(wallets, nonces, [before]));
       const calls = wallets.map(({ nonce }, position) => {
         return { position, to: this.to, data: before.dataOf(this.#valuesOf(position, nonce)), gasLimit };
       });
-      await kit.sendAll(calls, `calling ${this.#call.before}`);
+      await kit.sendAll(calls, `calling ${before.words}`);
     }
-    const found = await this.#estimateAll(wallets, nonces, encoders, words, this.valueWei);
+    const found = await this.#estimateAll(wallets, nonces, encoders, this.valueWei);
     this.#gasLimits = encoders.length > 1 ? found : [largest(found)];
   }
 
@@ -204,20 +207,20 @@ class Caller {
    * @param {readonly Wallet[]} wallets
    * @param {(some: readonly Wallet[]) => Promise<readonly number[]>} noncesOf
    * @param {readonly Encoder[]} encoders
-   * @param {string} words what is called
    * @param {bigint} [value]
    * @returns {Promise<bigint[]>}
    * @throws {UnavailableError} one of them would fail
    */
-  async #estimateAll(wallets, noncesOf, encoders, words, value = 0n) {
+  async #estimateAll(wallets, noncesOf, encoders, value = 0n) {
     const isFile = encoders.length > 1;
     const positions = isFile ? encoders.map((_, line) => line % wallets.length) : positionsEstimated(wallets.length);
     const nonces = await noncesOf(positions.map((position) => wallets[position]));
     const calls = positions.map((position, i) => {
-      const data = encoders[isFile ? i : 0].dataOf(this.#valuesOf(position, nonces[i]));
-      return { wallet: wallets[position], to: this.to, data, value };
+      const { words, dataOf } = encoders[isFile ? i : 0];
+      const data = dataOf(this.#valuesOf(position, nonces[i]));
+      return { words, wallet: wallets[position], to: this.to, data, value };
     });
-    return estimateCalls(this.#options.kit, calls, { words, abi: this.#planned.abi, fallback: CALL_GAS });
+    return estimateCalls(this.#options.kit, calls, { abi: this.#planned.abi, fallback: CALL_GAS });
   }
 }
 

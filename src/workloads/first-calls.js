@@ -11,7 +11,7 @@ import { refusalWords } from './contract-abi.js';
  * @import { Rpc } from '../contracts/chain.d.ts'
  * @import { Call, Kit, Wallet } from '../contracts/workload.d.ts'
  *
- * @typedef {Call & {wallet: Pick<Wallet, 'index' | 'address'>}} FirstCall
+ * @typedef {Call & {words: string, wallet: Pick<Wallet, 'index' | 'address'>}} FirstCall words: what is called
  */
 
 /** Wallets whose first operation is estimated: some may lack what it needs, such as tokens. */
@@ -68,14 +68,13 @@ export function positionsEstimated(count) {
  * The gas of each call.
  * @param {Pick<Kit, 'estimateGas'>} kit
  * @param {readonly FirstCall[]} calls
- * @param {{words: string, abi: Interface, fallback: bigint}} about words: what is called; abi: of its errors; fallback: for a wallet
- *   that has no funds yet
+ * @param {{abi: Interface, fallback: bigint}} about abi: of its errors; fallback: for a wallet that has no funds yet
  * @returns {Promise<bigint[]>}
  * @throws {UnavailableError} one of them would fail
  */
-export async function estimateCalls(kit, calls, { words, abi, fallback }) {
+export async function estimateCalls(kit, calls, { abi, fallback }) {
   const settled = await Promise.allSettled(
-    calls.map(async ({ wallet: { index, address }, ...call }) => {
+    calls.map(async ({ words, wallet: { index, address }, ...call }) => {
       try {
         return await kit.estimateGas({ ...call, from: address });
       } catch (error) {

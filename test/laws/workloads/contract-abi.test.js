@@ -359,10 +359,7 @@ describe('readCall()', () => {
 describe('reasons of reverts', () => {
   it('of a call with a value: the function may take none', () => {
     const error = new RpcError('eth_estimateGas', 3, 'execution reverted', '0x');
-    assert.match(
-      refusalWords(ABI, error, true),
-      /: check that the contract has this function, and that it is payable$/,
-    );
+    assert.match(refusalWords(ABI, error, true), /has this function and takes these values, and that it is payable$/);
   });
 
   const closed = ABI.encodeErrorResult('Closed', [5, 'too late']);
@@ -382,7 +379,11 @@ describe('reasons of reverts', () => {
 
   for (const [rpcMessage, data, words] of /** @type {Array<[string, unknown, RegExp]>} */ ([
     ['execution reverted', closed, /^reverted: Closed\(code 5, why too late\)$/],
-    ['execution reverted', '0x', /^execution reverted without a reason: check that the contract has this function$/],
+    [
+      'execution reverted',
+      '0x',
+      /^execution reverted without a reason: check that the contract has this function and takes these values$/,
+    ],
     [
       'execution reverted',
       '0x12345678',

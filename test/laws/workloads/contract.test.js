@@ -168,6 +168,22 @@ describe('before the load', () => {
     assert.match((await caught(again)).message, /^mint\(uint256\) fails for wallet 40 /);
   });
 
+  it('an index that the type of a value cannot have is refused, and one that it can have is not', async () => {
+    const indexed = (/** @type {number} */ bits) => ({ function: `f(uint${bits})`, args: ['{{wallet.index}}'] });
+    await (await workloadOf(indexed(8), { wallets: 200 })).measure();
+    const { message } = await caught((await workloadOf(indexed(8), { wallets: 300 })).measure);
+    assert.equal(message, '--args: value 1 of f(uint8) must be of type uint8, not "339"');
+    await (await workloadOf(indexed(16), { wallets: 300 })).measure();
+  });
+
+  it('of a file of calldata the line is named that fails', async (t) => {
+    const file = temporaryFile(t, 'calldata', '# two\n0x01\n0x02\n');
+    const gasOf = (/** @type {number} */ _, /** @type {string} */ data) =>
+      data === '0x02' ? reverting('execution reverted')() : 50_000;
+    const { message } = await caught((await workloadOf({ calldata: file }, { gasOf })).measure);
+    assert.match(message, /calldata, line 3 fails for wallet 41 \(.*; 1 of 2 calls that were tried fail$/);
+  });
+
   it('wallets are sampled where there are many', async () => {
     const { rpc, measure } = await workloadOf(TRANSFER, { wallets: 1000 });
     await measure();
