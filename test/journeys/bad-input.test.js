@@ -48,6 +48,9 @@ const FILES = {
     ...['transfer(address,uint256)', 'over(uint256)', 'over(uint256,uint256)'].map((words) => `function ${words}`),
   ]),
   'linked.json': '{"abi":[],"bytecode":{"object":"0x60__$aa$__","linkReferences":{"m.sol":{"Maths":[]}}}}',
+  'receive.json': '[{"type":"receive","stateMutability":"payable"},{"type":"fallback"}]',
+  'nothing.json': '[]',
+  'broken.json': '[null]',
   'interface.json': '{"abi":["function f()"],"bytecode":"0x"}',
   calldata: '0xa9059cbb\n0x1\n',
   'calls.config': '{"workloads": {"erc20": {"deploy": "a.json", "function": "f()"}}, "mix": "counter:1", "threads": 1}',
@@ -219,7 +222,21 @@ contracts
   ${CALL} --function f() --calldata 0x -> 64 --function and --calldata exclude each other: leave one of them out
   ${CALL} --calldata 0x --args 1 -> 64 --args needs --function SIGNATURE
   ${CALL} --function transfer --args 1 -> 64 --function "transfer" has no types: give them, such as 'transfer(address,uint256)', or --abi FILE
-  ${CALL} --function f(adress) -> 64 --function must be a name with types, such as 'transfer(address,uint256)', not "f(adress)"
+  ${CALL} --function f(adress) -> 64 --function must be a name with types, such as 'transfer(address,uint256)', not "f(adress)"; an enum is uint8, *
+  ${CALL} --function receive() -> 64 --function "receive()" is no function that a call can name: give --calldata 0x in its place
+  ${CALL} --abi DIR/receive.json --function pay -> 65 *receive.json has no function "pay": it has none; for a proxy, *
+  ${CALL} --abi DIR/nothing.json --function pay() -> 65 *nothing.json has no function "pay()": it has none; for a proxy, *
+  ${CALL} --abi DIR/broken.json --function pay -> 65 *broken.json: entry 1 of the ABI is no function, event, error or constructor: "null"
+  ${CALL} --function f((uint8,int8[2])[]) --args '[[[1,[-129,0]]]]' -> 64 --args: value 1[0][1][0] of f((uint8,int8[2])[]) must be of type int8, not "-129"
+  ${CALL} --function 'f((uint8 kind,bool open) a)' --args '[{"kind":1,"opn":true}]' -> 64 --args: value 1 of f((uint8,bool)) must be of type (uint8,bool), not *
+  ${CALL} --function f(uint256) --args -1 -> 64 --args: value 1 of f(uint256) must be of type uint256, not "-1"
+  ${CALL} --function f(bytes4) --args 0x010203 -> 64 --args: value 1 of f(bytes4) must be of type bytes4, not "0x010203"
+  ${CALL} --function f(bool) --args 1 -> 64 --args: value 1 of f(bool) must be of type bool, not "1"
+  ${CALL} --function f(uint256[]) --args '[[{{nonce}}]]' -> 64 --args must be values separated by commas, * where templates are in quotation marks, not *
+  ${CALL} --function f(uint256) --args '{{number 1}}' -> 64 --args: {{number 1}} must be {{number FROM TO}}
+  ${CALL} --calldata '0x{{number 10 99}}' -> 65 --calldata: {{number}} is a decimal number: give {{number.word}}, which is 32 bytes
+  ${CALL} --function f() --check-event Gone -> 64 --check-event "Gone" has no types: give them, such as 'Transfer(address,address,uint256)', or --abi FILE
+  -t 1 --workload contract --contract-address ${TOKEN.slice(2)} --function f() -> 64 --contract-address must be an address (0x and 40 hexadecimal digits, *
   ${CALL} --abi DIR/token.json --function over --args 1 -> 64 --function "over" is overloaded in *token.json: give over(uint256) or over(uint256,uint256)
   ${CALL} --abi DIR/token.json --function mint -> 65 *token.json has no function "mint": it has transfer(address,uint256), *; for a proxy, give the ABI of the contract behind it
   ${CALL} --abi DIR/none.json --function f -> 65 cannot read the ABI *none.json: no such file; give --abi an artifact of Foundry or Hardhat, or an ABI
