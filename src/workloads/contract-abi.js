@@ -44,7 +44,7 @@ import { OF_OPERATIONS, compile } from './templates.js';
  */
 
 /** Errors of tokens (ERC-6093), which are decoded without an ABI. */
-const TOKEN_ERRORS = Object.freeze([
+export const TOKEN_ERRORS = Object.freeze([
   'error ERC20InsufficientBalance(address sender, uint256 balance, uint256 needed)',
   'error ERC20InsufficientAllowance(address spender, uint256 allowance, uint256 needed)',
   'error ERC20InvalidSender(address sender)',

@@ -2,7 +2,7 @@ import { askAll, nonceOf } from '../chain/answers.js';
 import { UnavailableError } from '../errors.js';
 import { randomNumbers } from '../random.js';
 import { optionOf, readCall, revertWords } from './contract-abi.js';
-import { estimateCalls, largest, positionsEstimated, refuseWithoutCode } from './first-calls.js';
+import { estimateCalls, isPrecompile, largest, positionsEstimated, refuseWithoutCode } from './first-calls.js';
 import { checkOf } from './receipts.js';
 import { NO_CALL } from './table.js';
 import { picker } from './templates.js';
@@ -136,9 +136,9 @@ class Caller {
     }
     if (!isAddress(contractAddress)) return;
     this.to = contractAddress;
-    // A payment needs no code.
+    // A payment needs no code, and a precompile has none.
     const isPayment = encoders.every((one) => one.isConstant && one.dataOf(this.#valuesOf(0, 0)) === '0x');
-    if (!isPayment) await refuseWithoutCode(rpc, this.to, optionOf(name, 'contract-address'));
+    if (!isPayment && !isPrecompile(this.to)) await refuseWithoutCode(rpc, this.to, optionOf(name, 'contract-address'));
     const nonces = (/** @type {readonly Wallet[]} */ some) =>
       askAll(
         rpc,

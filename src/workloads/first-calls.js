@@ -50,7 +50,6 @@ export async function codesOf(rpc, addresses, at = 'latest') {
 
 /** @param {Rpc} rpc @param {string} address @param {string} option that gives it @throws {UnavailableError} */
 export async function refuseWithoutCode(rpc, address, option) {
-  if (isPrecompile(address)) return;
   const [code] = await codesOf(rpc, [address]);
   if (code !== '0x') return;
   throw new UnavailableError(

@@ -70,9 +70,9 @@ export function createPayments({ kit, rpc, settings: { receivers: made = null } 
     facts: { receivers: made ?? 'the wallets of the slice', seed: kit.seed },
     toState: () => (receiversPay ? slice : []),
 
-    /** @param {string} name of the workload */
-    begin: (name) => {
-      slice = kit.addresses();
+    /** @param {string} name of the workload @param {readonly string[]} [addresses] of the wallets, before they are prepared */
+    begin: (name, addresses = kit.addresses()) => {
+      slice = addresses;
       if (receiversPay && slice.length < 2) throw new UsageError(`--workload ${name} ${NEEDS_TWO}`);
     },
 

@@ -17,12 +17,13 @@ import { isWorkloadFile } from '../files.js';
  * @property {Readonly<Record<string, SetRow>>} [sets] values of --set
  * @property {(settings: Settings & {threads?: number}) => string | null} [lacks] what the settings lack, in words that follow the name
  *
- * @typedef {object} SetRow a number
+ * @typedef {object} SetRow a number, or a text
  * @property {number} least
  * @property {number} most
  * @property {number} fallback
  * @property {string} words what is counted
  * @property {boolean} [isDecimal] it may have digits behind a point
+ * @property {RegExp} [pattern] of a text, which the workload itself reads
  */
 
 /** @param {Settings & {threads?: number}} settings */
@@ -81,7 +82,12 @@ const whole = (least, most, fallback, words) => ({ least, most, fallback, words 
 export const WORKLOADS = Object.freeze({
   counter: {},
   transfer: { lacks: lacksReceivers },
-  erc20: { lacks: lacksReceivers },
+  erc20: {
+    sets: {
+      address: { ...whole(0, 0, 0, 'of a token that is on the chain'), pattern: /^0x[0-9a-f]{40}$/i },
+    },
+    lacks: lacksReceivers,
+  },
   erc721: {},
   storage: {
     sets: {
@@ -170,9 +176,9 @@ export function isCallWorkload(name) {
   return name !== null && Object.hasOwn(WORKLOADS, name) && WORKLOADS[name].isCall === true;
 }
 
-/** @param {string} workload a built-in one @param {Settings['set']} [given] valid ones @returns {Readonly<Record<string, number>>} */
+/** The numbers. @param {string} workload a built-in one @param {Settings['set']} [given] valid ones @returns {Readonly<Record<string, number>>} */
 export function setsOf(workload, given = []) {
-  const known = Object.entries(WORKLOADS[workload]?.sets ?? {});
+  const known = Object.entries(WORKLOADS[workload]?.sets ?? {}).filter(([, { pattern }]) => pattern === undefined);
   const texts = Object.fromEntries(given);
   return Object.freeze(
     Object.fromEntries(known.map(([name, { fallback }]) => [name, Number(texts[name] ?? fallback)])),
@@ -183,7 +189,8 @@ export function setsOf(workload, given = []) {
 export function setProblem(workload, given, prefix = '') {
   const { sets = {} } = WORKLOADS[workload];
   const wrong = given.find(([name, text]) => {
-    const { least, most, isDecimal = false } = Object.hasOwn(sets, name) ? sets[name] : { least: 1, most: 0 };
+    const { least, most, pattern, isDecimal = false } = Object.hasOwn(sets, name) ? sets[name] : whole(1, 0, 0, '');
+    if (pattern !== undefined) return !pattern.test(text);
     return (
       !(isDecimal ? /^\d{1,9}(\.\d{1,6})?$/ : /^\d{1,9}$/).test(text) || Number(text) < least || Number(text) > most
     );
@@ -192,8 +199,8 @@ export function setProblem(workload, given, prefix = '') {
   const [name, text] = wrong;
   /** @param {string} shown */
   const start = (shown) => `--set ${prefix}${name}=${shown} is no setting of --workload ${workload}`;
-  const settings = Object.entries(sets).map(
-    ([name, { least, most, fallback, words }]) => `${name} from ${least} to ${most} (${words}; default ${fallback})`,
+  const settings = Object.entries(sets).map(([name, { least, most, fallback, words, pattern }]) =>
+    pattern === undefined ? `${name} from ${least} to ${most} (${words}; default ${fallback})` : `${name} (${words})`,
   );
   // A value that is no number of this program may be anything, such as a password.
   if (settings.length === 0) return `${start('...')}, which has none`;

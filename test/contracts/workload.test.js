@@ -503,6 +503,67 @@ describe('workload erc20: the audit', LIMIT, () => {
   });
 });
 
+describe('workload erc20: a token that is on the chain already', LIMIT, () => {
+  /** Wallets that have units of a token of another run. @param {TestContext} t @param {Settings} [settings] */
+  async function withToken(t, settings = {}) {
+    const setting = await setUp(t, 3);
+    const owner = await creating('erc20', { rpc: setting.rpc, settings: {} });
+    await owner.prepare(setting.preparation);
+    const address = String(owner.next(0, 0).to);
+    const workload = await creating('erc20', {
+      rpc: setting.rpc,
+      settings: { set: [['address', address]], ...settings },
+    });
+    return { ...setting, workload, address };
+  }
+
+  for (const receivers of [null, 450])
+    it(`nothing is sent before the load, gas suffices, and balances agree, with ${receivers ?? 'no'} receivers`, async (t) => {
+      const { workload, ...setting } = await withToken(t, { receivers });
+      const { wallets, preparation } = setting;
+      const startNonces = wallets.map(({ nonce }) => nonce);
+      await workload.measure?.(wallets);
+      const { perWallet, perOperation } = workload.gas;
+      assert.ok(perWallet === 0n && perOperation > 45_000n && perOperation < 120_000n, String(perOperation));
+      assert.equal(await workload.unprepared(/** @type {any} */ (preparation)), 0);
+      await workload.prepare(preparation);
+      equalBy(wallets, ({ nonce }) => nonce, startNonces);
+      const startBlock = toNumber(await anvil.rpc('eth_blockNumber'));
+      for (const position of [0, 1, 0]) {
+        const { gasUsed, status } = await send(setting, workload, position);
+        assert.ok(status === '0x1' && gasUsed <= perOperation);
+      }
+      const checks = await checksOf(workload, { startBlock, startNonces, executed: [2, 1, 0] });
+      assert.deepEqual(checks, { receipts: true, wallets: true, ...(receivers && { receivers: true }) });
+    });
+
+  it('wallets without its units, and what is no token, are refused before anything is paid', async (t) => {
+    const { address, workload, wallets } = await withToken(t);
+    const [, poor] = (await setUp(t, 2)).wallets;
+    assert.match(
+      (await caught(async () => workload.measure?.([wallets[0], poor]))).message,
+      new RegExp(
+        `^1 of 2 wallets cannot pay [\\d,]+ units? of .*: wallet ${poor.index} \\(${poor.address}\\) has 0; pay the`,
+      ),
+    );
+    const { rpc } = await setUp(t, 1);
+    for (const [of, words] of /** @type {Array<[string, RegExp]>} */ ([
+      [poor.address, /^the token of --set address 0x\w+ has no code on this chain/],
+      [`0x${'0'.repeat(39)}4`, /has no code on this chain/],
+    ])) {
+      const other = await creating('erc20', { rpc, settings: { set: [['address', of]] } });
+      assert.match((await caught(async () => other.measure?.(wallets))).message, words);
+    }
+    await anvil.rpc('anvil_setCode', [address, '0x60006000fd']);
+    assert.match(
+      (await caught(async () => workload.measure?.(wallets))).message,
+      /has no balanceOf .*: it is no token$/,
+    );
+    const wrong = `0x5FbDB2315678afecb367f032d93F642f64180aA3`;
+    await assert.rejects(creating('erc20', { rpc, settings: { set: [['address', wrong]] } }), { code: 'usage' });
+  });
+});
+
 /** @param {Wallet} wallet @param {number} nonce @returns {Promise<any>} its transaction, from the block that holds it */
 async function transactionOf({ address }, nonce) {
   for (let number = toNumber(await anvil.rpc('eth_blockNumber')); number > 0; number -= 1) {

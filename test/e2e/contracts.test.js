@@ -108,6 +108,23 @@ describe('--workload contract', () => {
   });
 });
 
+it('--workload erc20 loads a token that is on the chain already: exact, and as many as its receipts have', async (t) => {
+  const { bytecode } = readJson(join(ROOT, 'contracts', 'artifacts', 'Token.json'));
+  const { contractAddress: to } = await send({ data: bytecode });
+  const poor = await run(t, `--workload erc20 --set address=${to} -d 1s`, { exit: 69 });
+  assert.match(
+    poor.stderr,
+    /^stress: 5 of 5 wallets cannot pay [\d,]+ units? of the token .* has 0; pay the wallets tokens/,
+  );
+  const mints = `--workload contract --contract-address ${to} --function mint(uint256) --args 1000000 --iterations 1`;
+  const { offset, run: minted } = await run(t, mints);
+  const { run: file, stdout } = await run(t, `--workload erc20 --set address=${to} -d 2s --workers 2`, { offset });
+  const receipts = await receiptsOf(to);
+  assert.ok(file.counts.verified > 10 && file.counts.failed === 0);
+  assert.equal(receipts.length, file.counts.verified + minted.counts.verified);
+  assert.equal(file.audit.exact, true, stdout);
+});
+
 describe('docs/examples', () => {
   for (const name of ['erc20', 'erc721', 'pair'])
     it(`${name}.json: exact, with an event of each operation`, async (t) => {

@@ -155,6 +155,7 @@ options
   -t 1 --workload deploy --set bytes=0 -> 64 --set bytes=0 is no setting of --workload deploy: it has bytes from 1 to 24576 (*; default 1000)
   -t 1 --workload storage --set slot=1 -> 64 --set slot=1 * it has slots from 1 to 500 *, cold *, clear *
   -t 1 --workload storage --set cold=10 -> 64 --workload storage clears slots * clear=25 must be at most cold=10*
+  -t 2 --workload erc20 --set address=0x12 -> 64 --set address=0x12 is no setting of --workload erc20: it has address (of a token that is on the chain)
   -t 1 --workload ./x.js --contracts c -> 64 --contracts is an option of --workload counter
   -t 1 --workload DIR/x.js -> 65 there is no workload file *x.js; stress new-workload *x.js makes one
   new-workload -> 64 stress new-workload needs the name of one file, which ends in .mjs or .js: stress new-workload FILE.mjs
