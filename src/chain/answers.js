@@ -431,6 +431,34 @@ export function printedBlockAt(at) {
   return { method: 'eth_getBlockByNumber', params: [printed(at), true], read };
 }
 
+/**
+ * The blob gas that a block states, and the blobs of each transaction that has some (EIP-4844).
+ * @param {number} at
+ * @returns {Question<{blobGasUsed: number | null, blobs: Map<string, number>} | null>}
+ */
+export function blobsAt(at) {
+  const { read, ...question } = fullBlockAt(at);
+  return {
+    ...question,
+    read: (/** @type {any} */ answer, from) => {
+      const block = read(answer, from);
+      if (block === null) return null;
+      const counts = block.transactions.map(({ hash }, i) => {
+        const hashes = LIST.read(answer.transactions[i].blobVersionedHashes) ?? [];
+        return /** @type {[string, number]} */ ([hash, hashes.length]);
+      });
+      return { blobGasUsed: NUMBER.read(answer.blobGasUsed) ?? null, blobs: new Map(counts) };
+    },
+  };
+}
+
+/** Whether the latest block has requests (EIP-7685), as since the Prague fork. @type {Question<boolean>} */
+export const HAS_REQUESTS = Object.freeze({
+  method: 'eth_getBlockByNumber',
+  params: ['latest', false],
+  read: (/** @type {any} */ answer) => HASH.read(answer?.requestsHash) !== undefined,
+});
+
 /** @type {Question<{number: number | null, hash: string | null, transactions: string[] | null}>} */
 export const PENDING_BLOCK = Object.freeze({
   method: 'eth_getBlockByNumber',

@@ -12,6 +12,9 @@ export const GAS_PER_BLOB = 131_072n;
 /** Most blobs of a transaction, since the Osaka fork (EIP-7594). */
 export const MAX_BLOBS = 6;
 
+/** Most sidecars that are proved: each blob takes a quarter of a megabyte in each thread. */
+export const MAX_SIDECARS = 32;
+
 /** The steepest rise of the price that a public chain has had: Gnosis. */
 const LEAST_UPDATE_FRACTION = 1_112_826;
 

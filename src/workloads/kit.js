@@ -3,7 +3,7 @@ import { getCreateAddress } from 'ethers/address';
 import { keccak256 } from 'ethers/crypto';
 import { id } from 'ethers/hash';
 import { concat, getBytes, isHexString } from 'ethers/utils';
-import { MAX_BLOBS, takesCellProofs } from '../chain/blobs.js';
+import { MAX_BLOBS, MAX_SIDECARS, takesCellProofs } from '../chain/blobs.js';
 import { createCurve } from '../chain/keys.js';
 import { PAYMENT_GAS } from '../chain/funding.js';
 import { isAbsent, isBusy } from '../chain/refusals.js';
@@ -452,9 +452,6 @@ function isFilled({ data, value, gasLimit }) {
 function limited(signal) {
   return AbortSignal.any([signal, AbortSignal.timeout(MAX_AUDIT_MS)]);
 }
-
-/** Each blob takes a quarter of a megabyte in each thread. */
-const MAX_SIDECARS = 32;
 
 /** @param {number} most @param {number} value */
 function isFrom1To(most, value) {

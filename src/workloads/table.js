@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { MAX_BLOBS, MAX_SIDECARS } from '../chain/blobs.js';
 import { oneLine, withoutKeys } from '../errors.js';
 import { isWorkloadFile } from '../files.js';
 
@@ -111,6 +112,13 @@ export const WORKLOADS = Object.freeze({
       theta: { ...whole(0, 10, 1, 'exponent of Zipf: 0 writes all slots alike, 2 mostly the first'), isDecimal: true },
     },
   },
+  blobs: {
+    sets: {
+      blobs: whole(1, MAX_BLOBS, 1, 'blobs per operation'),
+      sidecars: whole(1, MAX_SIDECARS, 3, 'transactions whose blobs are proved before the load'),
+    },
+  },
+  'set-code': {},
   logs: {},
   contract: { lacks: lacksContract },
   rpc: { isCall: true, lacks: lacksCalls },
@@ -148,9 +156,9 @@ export function callValueOf(config) {
   return values.reduce((most, value) => (value > most ? value : most), 0n);
 }
 
-/** Built-in members of a mix: not logs and contention, which follow all operations of the run. */
+/** Built-in members of a mix: not those that follow all operations of the run, or depend on all nonces of a wallet. */
 export const MEMBERS = Object.freeze([
-  ...Object.keys(WORKLOADS).filter((name) => !['contention', 'logs', 'rpc'].includes(name)),
+  ...Object.keys(WORKLOADS).filter((name) => !['contention', 'logs', 'set-code', 'rpc'].includes(name)),
   CALLS,
 ]);
 
