@@ -211,8 +211,8 @@ const SENDING = Object.freeze([
 
 /** @param {StudyConfig} study */
 function* templateProblems({ files }) {
-  if (files.length !== 1 || !/\.m?js$/.test(files[0]))
-    yield 'stress new-workload needs the name of one file, which ends in .mjs or .js: stress new-workload FILE.mjs';
+  if (files.length !== 1 || !/\.(m?js|sol(:\w+)?)$/.test(files[0]))
+    yield 'stress new-workload needs the name of one file, which ends in .mjs or .js, or a contract, which ends in .sol: stress new-workload FILE.mjs';
 }
 
 /** A workload without transactions. @param {Command} command @param {Config} config @param {ReadonlySet<string>} given */

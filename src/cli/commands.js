@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { ask, codeOf, nullIfRefused } from '../chain/answers.js';
 import { fundOnDevChain, isFree, startDevChain } from '../chain/devchain.js';
 import { payMissing, reclaim, settleWallets, shortfalls } from '../chain/funding.js';
@@ -47,9 +46,6 @@ import { OPTIONS } from './options.js';
  * @import { WorkCommand } from './options.js'
  */
 
-/** stress new-workload: the template is a workload itself, which the tests run. */
-const TEMPLATE = new URL('../workloads/template.js', import.meta.url);
-
 /**
  * What each command does with its Config.
  *
@@ -90,15 +86,19 @@ export const commands = {
   },
 
   'new-workload': async ({ outputs, study: { files } }) => {
-    const [file] = files;
+    const { newWorkload, workloadFileOf } = await import('../workloads/new-file.js');
+    const [given] = files;
+    const file = workloadFileOf(given);
     const found = commonJsPackageOf(file);
     if (found !== null) {
       const module = displayName(file.replace(/js$/, 'mjs'));
       throw new UsageError(`${displayName(found)} says "type": "commonjs": name the workload ${module}`);
     }
+    const text = await newWorkload(given);
     claimFile(file, `${displayName(file)} is there already: give another name`);
-    await writeFileAtomically(file, readFileSync(TEMPLATE, 'utf8'));
-    say(outputs, `${displayName(file)} is a workload that runs as it is; docs/own-workload.md says how to go on`);
+    await writeFileAtomically(file, text);
+    const what = file === given ? 'that runs as it is' : 'with a call of each function: change its values';
+    say(outputs, `${displayName(file)} is a workload ${what}; docs/own-workload.md says how to go on`);
     say(outputs, `next: stress -t 5 -d 3s --workload ${shellWord(displayName(file))}`);
     return EXIT.ok;
   },

@@ -149,10 +149,10 @@ export const COMMANDS = Object.freeze({
     examples: ['reclaim -t 200 --rpc URL --keys keys.txt --fund-from funder.key'],
   },
   'new-workload': {
-    usage: 'FILE.mjs',
+    usage: 'FILE.mjs|FILE.sol[:NAME]',
     takes: 'words',
-    help: 'write a workload file with comments, ready to run',
-    examples: ['new-workload mine.mjs'],
+    help: 'write a workload file with comments: one that is ready to run, or one that calls the functions of a contract',
+    examples: ['new-workload mine.mjs', 'new-workload Vault.sol'],
   },
   learn: {
     usage: '--rpc URL [--blocks N] [--out FILE]',

@@ -126,7 +126,7 @@ export async function readCall(call, name, { known, artifacts = new Map() } = {}
  * @param {string} option
  * @returns {Promise<Artifact>}
  */
-async function readArtifactFile(file, option) {
+export async function readArtifactFile(file, option) {
   const [, source, contract] = /^(.*\.sol)(?::(\w+))?$/.exec(file) ?? [];
   if (source !== undefined) {
     const name = displayName(source);

@@ -235,9 +235,8 @@ function toJson(facts) {
 export async function loadWorkloadFile(file) {
   const name = displayName(file);
   if (file.endsWith('.sol')) {
-    const module = shellWord(displayName(`${basename(file, '.sol').toLowerCase()}.mjs`));
     throw new InputError(
-      `${name} is Solidity, no workload: stress new-workload ${module} writes a workload that compiles and calls a contract`,
+      `${name} is Solidity, no workload: stress new-workload ${shellWord(name)} writes one that deploys and calls it; --workload contract --deploy ${shellWord(name)} needs none`,
     );
   }
   if (!statSync(file, { throwIfNoEntry: false })?.isFile()) {

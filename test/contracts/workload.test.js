@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { readBlobFees } from '../../src/chain/blobs.js';
 import { createFees } from '../../src/chain/fees.js';
 import { Wallet, createSigner } from '../../src/chain/keys.js';
 import { toHex, toNumber } from '../../src/chain/answers.js';
@@ -29,8 +30,13 @@ import { temporaryFolder } from '../helpers/temporary.js';
  */
 
 const LIMIT = Object.freeze({ timeout: 300_000 });
+/** anvil takes seconds for the first blobs. */
+const ANSWER_MS = 60_000;
 const PRICE_WEI = 10n ** 10n;
 const BALANCE = toHex(10n ** 21n);
+
+/** Of a run. */
+const newTag = () => (0x11111111 + (nextIndex += 1)).toString(16);
 
 /** Exactly that many executed. @param {number} n @returns {Executed} */
 const one = (n) => ({ least: n, most: n, latest: n });
@@ -40,6 +46,8 @@ const SENT = Object.freeze({ nonce: 0, hash: `0x${'ab'.repeat(32)}` });
 
 /** An operation with less gas than this runs out of it in mid-execution, where there is any. */
 const STARVED_GAS = 24_000n;
+/** An authorization takes 25,000 gas more. */
+const STARVED_WITH_CODE_GAS = 50_000n;
 
 /** Their effects are told by how many operations a wallet has executed, and not by receipts. */
 const COUNTED = Object.freeze(['counter', 'logs', 'compute']);
@@ -54,6 +62,7 @@ const DEPLOYED = Object.freeze([
   'swap',
   'contention',
   'logs',
+  'set-code',
   'contract',
 ]);
 
@@ -77,7 +86,7 @@ let nextIndex = 0;
  */
 async function setUp(t, count) {
   const url = new URL(anvil.url);
-  const transport = transports.undici({ url, connections: 4, timeoutMs: 10_000 });
+  const transport = transports.undici({ url, connections: 4, timeoutMs: ANSWER_MS });
   t.after(() => transport.close());
   const rpc = createRpc(transport, 'anvil');
   const wallets = Array.from({ length: count }, () => {
@@ -86,6 +95,7 @@ async function setUp(t, count) {
   });
   for (const { address } of wallets) await anvil.rpc('anvil_setBalance', [address, BALANCE]);
   const fees = createFees({ baseFeeWei: null, tipWei: PRICE_WEI, legacy: true, maxFeeWei: null });
+  fees.payForBlobs(await readBlobFees(rpc));
   const chainId = toNumber(await anvil.rpc('eth_chainId'));
   const { hash: genesisHash } = await anvil.rpc('eth_getBlockByNumber', ['0x0', false]);
   const { signal } = new AbortController();
@@ -157,18 +167,25 @@ async function assertGrown(workload, expected) {
 const creating = async (name, options) => /** @type {Workload} */ (await createWorkload(name, options));
 
 for (const name of Object.keys(WORKLOADS).filter((name) => WORKLOADS[name].isCall !== true)) {
+  /** Of blobs, whose proofs take half a minute: made once for all tests. @type {any} */
+  let proved;
+
   /** Logs are few and short: anvil takes long for the usual ones. @param {any} options */
-  const create = ({ settings, ...options }) =>
-    creating(name, {
+  const create = ({ settings, ...options }) => {
+    const own = { contract: CALL, blobs: { set: [['sidecars', '1']] } }[name];
+    return creating(name, {
+      ...(proved && { state: { ...proved, kit: { ...proved.kit, tag: newTag() } } }),
       ...options,
-      settings: { pageSize: 3, logBytes: 64, ...(name === 'contract' && CALL), ...settings },
+      settings: { pageSize: 3, logBytes: 64, ...own, ...settings },
     });
+  };
 
   /** @param {TestContext} t @param {number} count of wallets @param {object} [settings] */
   async function prepared(t, count, settings = {}) {
     const setting = await setUp(t, count);
     const workload = await create({ rpc: setting.rpc, settings });
     await workload.prepare(setting.preparation);
+    if (name === 'blobs') proved = structuredClone(workload.handOver(0, count));
     return { setting, workload };
   }
 
@@ -277,7 +294,8 @@ for (const name of Object.keys(WORKLOADS).filter((name) => WORKLOADS[name].isCal
       // A contract runs out of gas, and so does a payment to an address that has code now.
       const isPayment = call.gasLimit < STARVED_GAS;
       if (isPayment) await anvil.rpc('anvil_setCode', [call.to, '0x60006000fd']);
-      const starvedGas = call.to === null ? call.gasLimit / 2n : STARVED_GAS;
+      const leastGas = call.authorizationList === undefined ? STARVED_GAS : STARVED_WITH_CODE_GAS;
+      const starvedGas = call.to === null ? call.gasLimit / 2n : leastGas;
       const starved = { ...workload, next: () => ({ ...call, gasLimit: isPayment ? call.gasLimit : starvedGas }) };
       const inclusion = await send(setting, starved, 0);
       assert.equal(inclusion.status, '0x0');

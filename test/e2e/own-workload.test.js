@@ -72,14 +72,42 @@ describe('examples', () => {
   });
 });
 
-it('blobs on a chain that has none: one line, before anything is sent', async (t) => {
-  // Its first block alone states blobs.
-  const { url, stop } = await startAnvil({ args: ['--hardfork', 'shanghai', '-b', '0.1'] });
-  t.after(stop);
-  await until(async () => Number(await rpcCall(url, 'eth_blockNumber')) >= 1);
-  const file = join(ROOT, 'docs', 'examples', 'blobs.js');
-  const { stderr } = await exited(69, ['--rpc', url, '-t', '1', '-d', '5s', '--workload', file]);
-  assert.match(stderr, /^stress: http\S+: eth_getBlockByNumber: excessBlobGas is not there: .+\n$/);
+for (const [workload, hardfork, words] of /** @type {Array<[string, string, RegExp]>} */ ([
+  [join(ROOT, 'docs', 'examples', 'blobs.js'), 'shanghai', /eth_getBlockByNumber: excessBlobGas is not there: .+/],
+  ['blobs', 'shanghai', /eth_getBlockByNumber: excessBlobGas is not there: .+/],
+  [
+    'set-code',
+    'cancun',
+    /no requestsHash and there are no precompiles of the Prague fork: .* \(EIP-7702\); use another/,
+  ],
+]))
+  it(`${workload.split('/').at(-1)} on a chain of the fork ${hardfork}: one line, before anything is sent`, async (t) => {
+    // Its first block alone states blobs.
+    const { url, stop } = await startAnvil({ args: ['--hardfork', hardfork, '-b', '0.1'] });
+    t.after(stop);
+    await until(async () => Number(await rpcCall(url, 'eth_blockNumber')) >= 1);
+    const { stderr } = await exited(69, ['--rpc', url, '-t', '1', '-d', '5s', '--workload', workload]);
+    assert.match(stderr, new RegExp(`^stress: http\\S+: .*${words.source}\n$`));
+    const [from] = /** @type {string[]} */ (await rpcCall(url, 'eth_accounts'));
+    assert.equal(Number(await rpcCall(url, 'eth_getTransactionCount', [from, 'pending'])), 0);
+  });
+
+it('--workload set-code: as many authorizations as operations, by the transactions of the chain', async (t) => {
+  const before = Number(await chain.rpc('eth_blockNumber'));
+  const { run: file, stdout } = await run(t, 'set-code', '-d 1s --in-flight 2 --workers 2');
+  const count = Number(await chain.rpc('eth_blockNumber')) - before;
+  const blocks = await Promise.all(
+    Array.from({ length: count }, (_, i) =>
+      chain.rpc('eth_getBlockByNumber', [`0x${(before + 1 + i).toString(16)}`, true]),
+    ),
+  );
+  const setting = blocks
+    .flatMap(({ transactions }) => transactions)
+    .filter((/** @type {any} */ { type }) => type === '0x4');
+  assert.deepEqual([file.counts.failed, file.audit.exact, setting.length], [0, true, file.counts.verified], stdout);
+  for (const { authorizationList } of setting) assert.equal(authorizationList.length, 1);
+  assert.match(stdout, /accounts whose nonce is the number of their authorizations: 4, as expected/);
+  assert.match(stdout, /accounts that have the code of the contract: 4, as expected/);
 });
 
 describe('stress new-workload', () => {
@@ -91,6 +119,50 @@ describe('stress new-workload', () => {
     const again = await runStress(['new-workload', 'mine.mjs'], { cwd });
     assert.deepEqual([again.code, again.stderr], [73, 'stress: mine.mjs is there already: give another name\n']);
     assert.equal((await run(t, join(cwd, 'mine.mjs'), '-d 1s')).run.audit.exact, true);
+  });
+});
+
+describe('stress new-workload FILE.sol', () => {
+  const SOURCE = `contract Helper { function f() external {} }
+contract Box {
+  struct Item { uint8 kind; int8[2] pair; bytes3 tag; }
+  uint256 public count;
+  constructor(uint256 first, address owner) { require(owner != address(0)); count = first; }
+  function add(Item[] calldata items, string calldata) external { count += items.length; }
+  function pay(address to) external payable { require(to != address(0)); count += 1; }
+  function look() external view returns (uint256) { return count; }
+}`;
+
+  it('writes a workload that deploys the contract and calls its functions, also in worker threads', async (t) => {
+    const cwd = temporaryFolder(t);
+    writeFileSync(join(cwd, 'Two.sol'), SOURCE);
+    const unclear = await exited(65, ['new-workload', 'Two.sol'], { cwd });
+    assert.match(
+      unclear.stderr,
+      /^stress: Two\.sol: name one of .*new-workload Two\.sol:NAME; the source has Box, Helper\n$/,
+    );
+    const { stdout } = await exited(0, ['new-workload', 'Two.sol:Box'], { cwd });
+    assert.match(stdout, /^next: stress -t 5 -d 3s --workload box\.mjs$/m);
+    const file = join(cwd, 'box.mjs');
+    const text = readFileSync(file, 'utf8');
+    assert.ok(!text.includes('look()') && text.includes('function pay(address to) payable'));
+    for (const edited of [text, text.replaceAll('  // ({ next', '  ({ next')]) {
+      writeFileSync(file, edited);
+      const { audit, counts } = (await run(t, file, '-d 1s --workers 2')).run;
+      assert.ok(counts.verified > 0);
+      assert.deepEqual([counts.failed, audit.exact], [0, true]);
+    }
+  });
+
+  it('a contract that only reads, or is none, is refused in one line', async (t) => {
+    const cwd = temporaryFolder(t);
+    writeFileSync(join(cwd, 'Read.sol'), 'contract Read { function f() external pure {} }');
+    assert.match(
+      (await exited(65, ['new-workload', 'Read.sol'], { cwd })).stderr,
+      /^stress: Read\.sol has no function that/,
+    );
+    const { stderr } = await exited(65, ['new-workload', 'none.sol'], { cwd });
+    assert.equal(stderr, 'stress: cannot read none.sol: no such file\n');
   });
 });
 

@@ -150,7 +150,7 @@ options
   -t 1 --thread 5 -> 64 unknown option --thread: did you mean --threads?; see stress --help-all
   -t 1 --rcp http://127.0.0.1:1 -> 64 unknown option --rcp: did you mean --rpc?; see stress --help-all
   -t 1 --__proto__ x -> 64 unknown option --*proto*; see stress --help-all
-  -t 1 --workload magic -> 64 --workload must be one of counter, transfer, erc20, erc721, storage, deploy, compute, swap, contention, logs, contract, rpc, ./FILE.mjs, not "magic"
+  -t 1 --workload magic -> 64 --workload must be one of counter, transfer, erc20, erc721, storage, deploy, compute, swap, contention, blobs, set-code, logs, contract, rpc, ./FILE.mjs, not "magic"
   -t 1 --set a=1 -> 64 --set a=... is no setting of --workload counter, which has none
   -t 1 --workload deploy --set bytes=0 -> 64 --set bytes=0 is no setting of --workload deploy: it has bytes from 1 to 24576 (*; default 1000)
   -t 1 --workload storage --set slot=1 -> 64 --set slot=1 * it has slots from 1 to 500 *, cold *, clear *
@@ -158,9 +158,12 @@ options
   -t 2 --workload erc20 --set address=0x12 -> 64 --set address=0x12 is no setting of --workload erc20: it has address (of a token that is on the chain)
   -t 1 --workload ./x.js --contracts c -> 64 --contracts is an option of --workload counter
   -t 1 --workload DIR/x.js -> 65 there is no workload file *x.js; stress new-workload *x.js makes one
-  new-workload -> 64 stress new-workload needs the name of one file, which ends in .mjs or .js: stress new-workload FILE.mjs
+  new-workload -> 64 stress new-workload needs the name of one file, which ends in .mjs or .js, or a contract, which ends in .sol: *
+  new-workload DIR/none.sol -> 65 cannot read *none.sol: no such file
+  -t 1 --workload blobs --set blobs=7 -> 64 --set blobs=7 is no setting of --workload blobs: it has blobs from 1 to 6 (*
+  -t 1 --mix set-code:1 -> 64 --mix must be one of *, not "set-code"*
   -t 1 --workload DIR/x.cjs -> 65 there is no workload file *x.cjs; stress new-workload mine.mjs makes one
-  -t 1 --workload Visit.sol -> 65 Visit.sol is Solidity, no workload: stress new-workload visit.mjs writes a workload that compiles and calls a contract
+  -t 1 --workload Visit.sol -> 65 Visit.sol is Solidity, no workload: stress new-workload Visit.sol writes one that deploys and calls it; --workload contract --deploy Visit.sol needs none
   PACKAGE=DIR/package.json -t 1 --workload DIR/module.js -> 65 *module.js is no CommonJS module, as */package.json says (Unexpected token 'export'): name an ES module module.mjs
   PACKAGE=DIR/package.json new-workload DIR/mine.js -> 64 *package.json says "type": "commonjs": name the workload *mine.mjs
   new-workload DIR/none/mine.js -> 73 cannot write *: its folder does not exist
