@@ -4,6 +4,7 @@
  * (test/e2e/dialects.test.js, test/geth/dialects.test.js).
  */
 import assert from 'node:assert/strict';
+import { fileURLToPath } from 'node:url';
 import { Transaction, Wallet, getCreateAddress, keccak256 } from 'ethers';
 import { hash32, hex, senderOf } from './memory-chain.js';
 
@@ -55,6 +56,7 @@ const RECEIPTS = 'eth_getBlockReceipts';
 const NONCE = 'eth_getTransactionCount';
 const TRANSACTION = 'eth_getTransactionByHash';
 const SEND = 'eth_sendRawTransaction';
+const ESTIMATE = 'eth_estimateGas';
 const TWO_CHAINS = /answers for two chains: .*block 0 is 0x[0-9a-f]{64}, and others that it is 0x[0-9a-f]{64}/;
 const EVERY_HASH = /^0x[0-9a-f]{64}$/;
 
@@ -140,17 +142,18 @@ const holed = (atHole) =>
 
 /**
  * Reads are answered by a replica that is some blocks behind: every second one, or all.
- * @param {number} blocks @param {(context: Context) => boolean} [isBehind] @returns {Dialect}
+ * @param {number} blocks @param {(context: Context, method: string) => boolean} [isBehind] @returns {Dialect}
  */
 const lagging = (blocks, isBehind = ({ count }) => count('reads') % 2 === 1) => ({
   before: async ({ method, params }, context) => {
     const { node, head, nowMs, state } = context;
     if (method === 'eth_chainId') state.begunMs = nowMs();
-    const isState = [NONCE, 'eth_getBalance', 'eth_call', 'eth_getCode'].includes(method);
+    const isState = [NONCE, 'eth_getBalance', 'eth_call', 'eth_getCode', ESTIMATE].includes(method);
     if (!isState && ![BLOCK, 'eth_blockNumber', RECEIPT].includes(method)) return undefined;
-    if (!isBehind(context)) return undefined;
+    if (!isBehind(context, method)) return undefined;
     const last = (await head()) - blocks;
     if (method === 'eth_blockNumber') return { result: hex(last) };
+    if (method === ESTIMATE && params.length === 1) return node(method, [...params, hex(last)]);
     const at = params[isState ? 1 : 0];
     const isNew = /^0x/.test(at) && !EVERY_HASH.test(at) && Number(at) > last;
     if (isNew) return isState ? { error: { code: -32000, message: 'header not found' } } : { result: null };
@@ -167,6 +170,8 @@ const BOTH = ['memory', 'anvil'];
 /** @type {Setting['on']} */
 const ALL = ['memory', 'anvil', 'geth'];
 const TRANSFER = '--workload transfer';
+const TOKEN = fileURLToPath(new URL('../../contracts/artifacts/Token.json', import.meta.url));
+const CONTRACT_CALLS = `--workload contract --deploy ${TOKEN} --function transfer --args {{wallet.next}},1 --before mint --before-args 1000`;
 /** EIP-8037: what a new account takes beside the payment. */
 const NEW_ACCOUNT_GAS = 186_000;
 /** EIP-7825. */
@@ -473,6 +478,13 @@ export const DIALECTS = [
     'a replica five blocks behind in all reads of the first two seconds, two runs': {
       ...lagging(5, ({ nowMs, state }) => nowMs() - state.begunMs < 2000),
       ...{ exit: 69, says: [/start the run again/] },
+    },
+  }),
+  ...rows('L', 'gateways over several nodes', { on: ['anvil'], check: hasNoFailures })({
+    'a replica three blocks behind, a contract that is deployed': { ...lagging(3), args: CONTRACT_CALLS },
+    'a replica fourteen blocks behind that estimates all gas': {
+      ...lagging(14, (_, method) => method === ESTIMATE),
+      ...{ args: CONTRACT_CALLS, says: [/waiting up to 30 s for http\S+ to have block \d+ of the set-up/] },
     },
   }),
   ...rows('M', 'EIP-7966', { args: '--inclusion sync', check: isNotLost })({
