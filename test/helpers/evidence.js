@@ -36,8 +36,9 @@ export const walletsOf = (lines) => lines.filter((line) => typeof line[0] === 's
 export function withLateCounts(lines) {
   const rows = new Map(blocksOf(lines).map((row) => [row[0], row]));
   for (const { add } of lines.filter((line) => line.add !== undefined)) {
-    rows.get(add[0])[6] += add[1];
-    rows.get(add[0])[7] += add[2];
+    const row = /** @type {any[]} */ (rows.get(add[0]));
+    row[6] += add[1];
+    row[7] += add[2];
   }
   const whole = lines.filter((line) => line.add === undefined);
   seal(whole);
