@@ -1,4 +1,3 @@
-import { displayUrl } from '../chain/rpc.js';
 import { payloadSize } from '../workloads/payload.js';
 import { header, headersOf, literalHeader, literalUrl } from '../transport/headers.js';
 import { WORKLOADS } from '../workloads/table.js';
@@ -98,16 +97,10 @@ export const STUDIES = commandList('find', 'sweep', 'compare', 'bisect');
 const COMPARE = commandList('compare');
 const MEASURED = commandList('compare', 'bisect');
 const BISECT = commandList('bisect');
-const LEARN = commandList('learn');
 
 /** @param {...Command} names */
 function commandList(...names) {
   return Object.freeze(names);
-}
-
-/** @param {{name: string | null, url: URL | null}} source url: null: perf */
-function sourceText({ name, url }) {
-  return `${name === null ? '' : `${name}=`}${url === null ? 'perf' : displayUrl(url)}`;
 }
 
 /** Outputs do not read headers. @returns {Promise<(options: OutputOptions) => Output>} */
@@ -246,8 +239,7 @@ const TABLE = {
       isChosenByFind: true, defaultText: 'closed loop', excludes: ['stages', 'think-time'],
       search: { noun: 'rate', behind: ' per second', short: '/s', range: [0.01, 1_000_000] },
       help: 'operations per second of this instance, at fixed instants; an operation that is due without an idle wallet is dropped. With a unit, such as 30Mgas: gas per second, by the gas of an operation in the warm-up (--warmup auto); chain: the rate that stress learn has found' },
-    { name: 'chain-rate', key: 'chainRatePerSecond', argument: 'N', parse: parse.chainRate, commands: NEEDED,
-      isChosenByFind: true, mayDiffer: 'both', defaultText: 'none',
+    { name: 'chain-rate', key: 'chainRatePerSecond', argument: 'N', parse: parse.chainRate, commands: NEEDED, isChosenByFind: true, mayDiffer: 'both', defaultText: 'none',
       help: 'transactions per second of a chain, for --rate chain; stress learn writes it into its config file' },
     { name: 'stages', argument: 'LIST', parse: parse.stages, commands: SHAPED, excludes: ['duration', 'think-time'],
       help: 'rates over time: FROM:TO/TIME or RATE/TIME, separated by commas, such as 0:100/30s,100/5m' },
@@ -368,7 +360,7 @@ const TABLE = {
       help: 'JSON-RPC method of all submissions, those of the set-up included, such as eth_sendPrivateTransaction' },
     { name: 'send-params', group: 'network', argument: 'JSON', isJson: true, parse: parse.sendParams, fallback: '["{{raw}}"]', commands: REMOTE, needs: ['send-method'],
       help: 'parameters of --send-method: a JSON array with {{raw}} in place of the signed transaction' },
-    { name: 'last-blocks', localName: 'blocks', usual: true, argument: 'N', integer: [1, 100_000], fallback: '500', commands: LEARN,
+    { name: 'last-blocks', localName: 'blocks', usual: true, argument: 'N', integer: [1, 100_000], fallback: '500', commands: ['learn'],
       help: 'number of newest blocks to read' },
     { name: 'wait-for', key: 'waitForMs', argument: 'TIME', parse: parse.duration(0), fallback: '0s', commands: [...REMOTE, 'learn'],
       help: 'longest wait for endpoints whose node is still starting; exit code 69 if one does not answer' },
@@ -573,22 +565,22 @@ const TABLE = {
       group: 'chain',
       help: 'process id of a node on this machine: its CPU, memory and threads are recorded' },
     { name: 'node-profile', isList: true, argument: '[NAME=]URL', parse: parse.profileSource, commands: LOAD,
-      group: 'chain', shown: sourceText,
+      group: 'chain', shown: parse.sourceText,
       help: 'CPU profiles of the node over the window: a URL of pprof such as http://127.0.0.1:6060/debug/pprof/profile, or perf for the process of --node-pid' },
     { name: 'node-profile-a', isList: true, argument: '[NAME=]URL', parse: parse.profileSource, commands: COMPARE, needs: ['rpc-a'],
-      group: 'study', shown: sourceText,
+      group: 'study', shown: parse.sourceText,
       help: 'CPU profiles of the baseline: the comparison tests what its functions are for, too' },
     { name: 'node-profile-b', isList: true, argument: '[NAME=]URL', parse: parse.profileSource, commands: COMPARE, needs: ['rpc-b'],
-      group: 'study', shown: sourceText,
+      group: 'study', shown: parse.sourceText,
       help: 'CPU profiles of the candidate' },
     { name: 'node-metrics', isList: true, argument: '[NAME=]URL', parse: parse.metricsSource, commands: LOAD,
-      group: 'chain', shown: sourceText,
+      group: 'chain', shown: parse.sourceText,
       help: "the node's Prometheus page, read in each interval; several nodes have a NAME, which becomes the label node of their series" },
     { name: 'node-metrics-a', isList: true, argument: '[NAME=]URL', parse: parse.metricsSource, commands: COMPARE, needs: ['rpc-a'],
-      group: 'study', shown: sourceText,
+      group: 'study', shown: parse.sourceText,
       help: 'Prometheus pages of the baseline: the series that differ most between the sides are listed' },
     { name: 'node-metrics-b', isList: true, argument: '[NAME=]URL', parse: parse.metricsSource, commands: COMPARE, needs: ['rpc-b'],
-      group: 'study', shown: sourceText,
+      group: 'study', shown: parse.sourceText,
       help: 'Prometheus pages of the candidate' },
     { name: 'node-series', argument: 'NAMES', parse: parse.metricNames, commands: LOAD,
       group: 'chain', defaultText: 'metrics known of geth and AvalancheGo', needs: ['node-metrics', 'node-metrics-a', 'node-metrics-b'],

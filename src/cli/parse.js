@@ -1,4 +1,4 @@
-import { RAW } from '../chain/rpc.js';
+import { RAW, displayUrl } from '../chain/rpc.js';
 import { HIGHEST_RATE, operationsOf } from '../core/pacer.js';
 import { UsageError } from '../errors.js';
 import { isWorkloadFile } from '../files.js';
@@ -207,6 +207,11 @@ export function profileSource(text) {
 export function metricsSource(text) {
   const [, name = null, source] = /** @type {string[]} */ (/^(?:([a-z][\w.-]{0,30})=)?(.*)$/is.exec(text.trim()));
   return Object.freeze({ name, url: pageUrl(source) });
+}
+
+/** Without the secrets of its URL. @param {{name: string | null, url: URL | null}} source url: null: perf */
+export function sourceText({ name, url }) {
+  return `${name === null ? '' : `${name}=`}${url === null ? 'perf' : displayUrl(url)}`;
 }
 
 /** Names of Prometheus metrics. */
