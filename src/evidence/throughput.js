@@ -47,19 +47,27 @@ export function judgeRates(rows, end) {
   ];
 }
 
+/** Sums of floating-point numbers in another order. */
+const ROUNDING = 1e-6;
+
+/** @param {number} value @param {{least: number, most: number}} bounds */
+function isOutside(value, { least, most }) {
+  return value < (1 - ROUNDING) * least || value > (1 + ROUNDING) * most;
+}
+
 /** @param {string} name @param {string} unit @param {Values} values @param {number | null} reported @param {() => ReturnType<typeof boundsOf>} bounds @returns {Judged} */
 function judge(name, unit, { reorgs }, reported, bounds) {
   if (reported === null) return { name, state: 'not checkable', words: 'none was reported' };
   const found = bounds();
   const value = `${digits(reported)} ${unit} reported`;
-  const isOpen = 'wrong' in found || ('least' in found && (reported < found.least || reported > found.most));
+  const isOpen = 'wrong' in found || ('least' in found && isOutside(reported, found));
   if (isOpen && reorgs !== 0)
     return { name, state: 'not checkable', words: `${value}: blocks left the chain during the run` };
   if ('wrong' in found) return { name, state: 'contradicted', words: `${value}: ${found.wrong}` };
   if ('why' in found) return { name, state: 'not checkable', words: `${value}: ${found.why}` };
   const { least, most, where } = found;
   const range = `${digits(least)} to ${digits(most)} by the timestamps of ${where}`;
-  if (reported < least || reported > most) return { name, state: 'contradicted', words: `${value}, and ${range}` };
+  if (isOutside(reported, found)) return { name, state: 'contradicted', words: `${value}, and ${range}` };
   if (most > WIDEST * least)
     return {
       name,
