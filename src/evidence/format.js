@@ -222,7 +222,7 @@ export async function readEvidence(file) {
   /** Errors of streams do not reach who reads the lines. @type {unknown} */
   let failure = null;
   for (const stream of [bytes, input])
-    stream.on('error', (/** @type {Error} */ error) => {
+    stream.on('error', (/** @type {unknown} */ error) => {
       failure ??= error;
       lines.close();
     });
