@@ -430,7 +430,7 @@ describe('stress verify', () => {
   });
 
   it('an endpoint that fails in the middle changes nothing of what was kept', async () => {
-    let [state, left] = [/** @type {any} */ (null), 12];
+    let [state, left] = [/** @type {any} */ (null), 16];
     const failing = (/** @type {any[]} */ ...asked) => {
       left -= 1;
       if (left < 0) return Promise.reject(new TransportError('gone', 'reset'));
