@@ -45,7 +45,7 @@ export function mergedAlone(json) {
 /** With an instance that did the same with other wallets; the blocks are those of one of them, so that the gas of operations is not known. @param {RunFile} json plain data @returns {RunFile} */
 export function mergedTwice(json) {
   const other = structuredClone(json);
-  const ids = ['1', '2'].map((digit) => json.id.slice(0, -1) + digit);
+  const ids = ['1', '2'].map((digit) => `00000000-0000-4000-8000-00000000000${digit}`);
   Object.assign(other, { id: ids[1], config: { ...other.config, offset: json.config.offset + json.config.threads } });
   const sources = [{ ...json, id: ids[0] }, other].map((one, i) => {
     return { name: `${i}.json`, isGiven: true, index: null, id: null, runId: null, read: () => ({ json: one }) };
