@@ -1,9 +1,10 @@
 import { payloadSize } from '../workloads/payload.js';
-import { header, headersOf, literalHeader, literalUrl } from '../transport/headers.js';
+import { header, literalHeader, literalUrl } from '../transport/headers.js';
 import { WORKLOADS } from '../workloads/table.js';
 import { CONTRACT, contractRows, parseNamedCalls } from './contract-options.js';
 import { VERIFY, evidenceRows } from './evidence-options.js';
 import * as parse from './parse.js';
+import { pushRows } from './push-options.js';
 
 /**
  * @import { Config } from '../contracts/config.d.ts'
@@ -101,18 +102,6 @@ const BISECT = commandList('bisect');
 /** @param {...Command} names */
 function commandList(...names) {
   return Object.freeze(names);
-}
-
-/** Outputs do not read headers. @returns {Promise<(options: OutputOptions) => Output>} */
-async function loadPush() {
-  const [{ createPushOutput }, { ownHeaders }] = await Promise.all([
-    import('../outputs/push.js'),
-    import('../transport/http.js'),
-  ]);
-  return (options) => {
-    const headers = headersOf({ header: options.pushHeader, headerFile: options.pushHeaderFile });
-    return createPushOutput(options, ownHeaders(/** @type {URL} */ (options.push), headers));
-  };
 }
 
 /**
@@ -482,21 +471,7 @@ const TABLE = {
     { name: 'prometheus', argument: '[HOST:]PORT', parse: parse.listenAddress, commands: RUN,
       output: { load: async () => (await import('../outputs/prometheus.js')).createPrometheusOutput },
       help: 'serve the figures to Prometheus at /metrics; host 127.0.0.1 unless given' },
-    { name: 'push', env: 'STRESS_PUSH_URL', argument: 'URL', commands: RUN,
-      parse: async (text) => (await import('../outputs/push.js')).receiver(text),
-      literal: (text) => literalUrl(text, 'STRESS_PUSH_URL'),
-      output: { load: loadPush },
-      help: 'push the figures to an OpenTelemetry collector or Prometheus (OTLP/HTTP) in each interval and at the end; /v1/metrics is appended' },
-    { name: 'push-header', isList: true, separator: '\n', argument: "'NAME: VALUE'", parse: header, commands: RUN, needs: ['push'],
-      literal: (text) => literalHeader(text, 'STRESS_PUSH_HEADER or --push-header-file'),
-      isSecret: true,
-      help: 'header of each request to --push; may be repeated; secret ones, one a line, in STRESS_PUSH_HEADER or in --push-header-file' },
-    { name: 'push-header-file', argument: 'FILE', parse: parse.pathName, commands: RUN, needs: ['push'],
-      file: 'secret',
-      help: 'file with such headers, one a line' },
-    { name: 'label', isList: true, separator: /,(?=\s*[^,=\s]+=)/, argument: 'NAME=VALUE', commands: RUN, needs: ['push'],
-      parse: async (text) => (await import('../outputs/push.js')).label(text),
-      help: 'label of all series of --push, such as branch=main; may be repeated, up to 16' },
+    ...pushRows(RUN),
     { name: 'dir', argument: 'FOLDER', parse: parse.fileName, commands: STUDIES,
       file: 'folder', defaultText: 'the name of the command; find for a search',
       help: 'folder for run files and results; an interrupted sweep continues there' },
