@@ -189,6 +189,8 @@ class Evidence {
     for (const wallet of this.#given.wallets) {
       signatures.push(wallet.signText(text, signer));
       if (signatures.length % SIGNED_AT_ONCE === 0) await new Promise((resolve) => setImmediate(resolve));
+      // A second Ctrl-C: the file then has none.
+      if (this.#given.stop.now.aborted) return;
     }
     for (const line of walletLines('signatures', signatures)) this.#file.add(line);
   }
