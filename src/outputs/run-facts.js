@@ -415,7 +415,9 @@ export function evidenceTable({ evidence, config, merged }) {
     ['evidence', `others can check this run on the chain${of}:`],
     ['not shown', who],
   ];
-  return tableOf('evidence', 'Evidence', [], rows, [`stress verify ${[own, ...nameOf(config.out)].join(' ')} --rpc URL`]);
+  return tableOf('evidence', 'Evidence', [], rows, [
+    `stress verify ${[own, ...nameOf(config.out)].join(' ')} --rpc URL`,
+  ]);
 }
 
 /** @param {AuditReport['mismatches'][number]} mismatch */
