@@ -1,5 +1,5 @@
 import { countsOf } from '../workloads/storage.js';
-import { WORKLOADS, setsOf } from '../workloads/table.js';
+import { MEMBERS, WORKLOADS, setsOf } from '../workloads/table.js';
 import { intrinsicGas } from './transactions.js';
 import { workFor } from './work.js';
 
@@ -155,8 +155,8 @@ export function fit(groups) {
     const isTaken = kind === 'data' && (kinds.has('payment') || kinds.has('counter'));
     const row = isTaken ? undefined : ROWS[kind];
     const known = row && assigned.get(row.workload);
-    if (row?.isNoCall && !Object.hasOwn(WORKLOADS, row.workload))
-      rest.push({ words: `${words}: stress has no such workload`, count: transactions.length, share });
+    if (row?.isNoCall && !MEMBERS.includes(row.workload))
+      rest.push({ words: `${words}: no member of a mix`, count: transactions.length, share });
     else if (row?.isNoCall && known) known.groups.push(group);
     else if (row && !known && (row.isNoCall || isNear(row.operation(group).gas, group.gas)))
       assigned.set(row.workload, { row, groups: [group] });

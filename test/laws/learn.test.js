@@ -6,7 +6,6 @@ import { distance } from '../../src/learn/distance.js';
 import { fit } from '../../src/learn/fit.js';
 import { groupsOf } from '../../src/learn/groups.js';
 import { intrinsicGas } from '../../src/learn/transactions.js';
-import { WORKLOADS } from '../../src/workloads/table.js';
 
 /** @import { Seen } from '../../src/learn/transactions.js' */
 
@@ -138,22 +137,14 @@ describe('the fitted mix', () => {
     );
   });
 
-  it('has blobs and set-code where there are such workloads, and says otherwise that there are none', () => {
-    for (const [group, workload] of [
-      ['blobs 2', 'blobs'],
-      ['setcode', 'set-code'],
-    ]) {
-      const { members, rest } = fit(groupsOf(blocksOf(many(4, group, 40_000))).groups);
-      const isThere = Object.hasOwn(WORKLOADS, workload);
-      assert.deepEqual(
-        members.map(({ name }) => name),
-        isThere ? [workload] : [],
-      );
-      assert.deepEqual(
-        rest.map(({ words }) => words),
-        isThere ? [] : [`${workload}: stress has no such workload`],
-      );
-    }
+  it('has blobs as many as the transactions, and no set-code, which is no member of a mix', () => {
+    const all = [...many(4, 'blobs 2', 21_000), ...many(4, 'setcode', 40_000)];
+    const { members, rest } = fit(groupsOf(blocksOf(all)).groups);
+    assert.deepEqual(
+      members.map(({ name, type, operation }) => [name, type, operation.set]),
+      [['blobs', 3, ['blobs.blobs=2']]],
+    );
+    assert.deepEqual(rest, [{ words: 'set-code: no member of a mix', count: 4, share: 0.5 }]);
   });
 
   it('has as many wallets as a block has senders, and two blocks of operations in flight', () => {
