@@ -10,7 +10,7 @@ import * as parse from './parse.js';
 export const VERIFY = Object.freeze({
   usage: 'EVIDENCE... [RUN.json] [--rpc URL]',
   takes: 'files',
-  help: 'check the evidence of a run (--evidence), with --rpc on the chain: each claim is confirmed, contradicted or not checkable',
+  help: 'check the evidence of a run (--evidence), with --rpc on the chain',
   examples: ['verify run.evidence run.json', 'verify run.evidence --rpc URL'],
 });
 

@@ -133,7 +133,7 @@ export const COMMANDS = Object.freeze({
   'new-workload': {
     usage: 'FILE.mjs|FILE.sol[:NAME]',
     takes: 'words',
-    help: 'write a workload file with comments: one that is ready to run, or one that calls the functions of a contract',
+    help: 'write a commented workload file, ready to run or from a contract',
     examples: ['new-workload mine.mjs', 'new-workload Vault.sol'],
   },
   learn: {

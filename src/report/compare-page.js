@@ -46,8 +46,8 @@ export function renderCompare(comparison) {
         ),
       ],
     )}
-    ${section('charts', 'Latencies, and run by run', chartBox(charts))} ${nodeSection(comparison)}
-    ${tables.map((table) => tableSection(table))}
+    ${section('charts', 'Latencies, and run by run', chartBox(charts))}
+    ${[nodeSection(comparison), ...tables.map((table) => tableSection(table))]}
     ${section('method', 'How it was tested', list(methodWords(comparison)))} ${tableSection(sides)}`,
     charts,
     flames: nodeStacks === undefined ? [] : [differenceFlame(nodeStacks)],
