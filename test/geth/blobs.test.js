@@ -17,8 +17,9 @@ await test('geth --dev: blob transactions, each of two blobs', async (t) => {
   assert.deepEqual([run.counts.verified, run.failures, run.audit.exact], [80, {}, true]);
   const found = Object.fromEntries(run.audit.checks.map((/** @type {any} */ check) => [check.name, check.found]));
   assert.equal(found.blobs, '160');
-  // They offer twice as much.
-  assert.ok(run.generator.storm.replacements > 0);
+  // They offer twice as much. On a busy machine they come after the block of the first one, and are refused.
+  const { replacements, replacementsRefused } = run.generator.storm;
+  assert.ok(replacements + replacementsRefused > 0);
 
   const head = Number(await call(geth.url, 'eth_blockNumber'));
   let [blobGas, feesWei] = [0, 0n];
