@@ -157,6 +157,9 @@ export function fit(groups) {
     const known = row && assigned.get(row.workload);
     if (row?.isNoCall && !MEMBERS.includes(row.workload))
       rest.push({ words: `${words}: no member of a mix`, count: transactions.length, share });
+    // A payment to an account without code takes one amount of gas only.
+    else if (kind === 'payment' && !isNear(ROWS.payment.operation(group).gas, group.gas))
+      rest.push({ words: `${words}: of ${group.gas} gas, to contracts`, count: transactions.length, share });
     else if (row?.isNoCall && known) known.groups.push(group);
     else if (row && !known && (row.isNoCall || isNear(row.operation(group).gas, group.gas)))
       assigned.set(row.workload, { row, groups: [group] });

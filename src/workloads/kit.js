@@ -229,8 +229,10 @@ export class WorkloadHost {
       ...(to === null ? {} : { to }),
       ...(value === 0n ? {} : { value: toHex(value) }),
       accessList,
-      authorizationList: authorizationList?.map(({ chainId, nonce, yParity, ...others }) => {
-        return { ...others, chainId: toHex(chainId), nonce: toHex(nonce), yParity: toHex(yParity) };
+      // Numbers of a signature are quantities as well: geth refuses those that begin with a zero.
+      authorizationList: authorizationList?.map(({ address, r, s, ...numbers }) => {
+        const words = Object.entries({ ...numbers, r: BigInt(r), s: BigInt(s) });
+        return { address, ...Object.fromEntries(words.map(([name, value]) => [name, toHex(value)])) };
       }),
     };
     const gas = await this.#afterSetUp((at) => ask(this.#rpc, gasOf(call, at), 'setup'));

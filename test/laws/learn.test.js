@@ -137,6 +137,16 @@ describe('the fitted mix', () => {
     );
   });
 
+  it('has payments to accounts only: what receivers with code take is not fitted', () => {
+    const all = [...many(6, 'payment', 21_000), ...many(4, 'payment', 65_000)];
+    const { members, rest } = fit(groupsOf(blocksOf(all)).groups);
+    assert.deepEqual(
+      members.map(({ name, share }) => [name, share]),
+      [['transfer', 0.6]],
+    );
+    assert.deepEqual(rest, [{ words: 'payment (2): of 65000 gas, to contracts', count: 4, share: 0.4 }]);
+  });
+
   it('has blobs as many as the transactions, and no set-code, which is no member of a mix', () => {
     const all = [...many(4, 'blobs 2', 21_000), ...many(4, 'setcode', 40_000)];
     const { members, rest } = fit(groupsOf(blocksOf(all)).groups);

@@ -212,6 +212,23 @@ describe('a workload of the user: before the load', () => {
     assert.ok((await caught(() => prepared)) instanceof InterruptedError);
   });
 
+  it('the numbers of an authorization are quantities, also in a signature that begins with zeros', async () => {
+    /** @type {any} */
+    let asked = null;
+    const eth_estimateGas = (/** @type {any} */ call) => {
+      asked = call;
+      return '0x186a0';
+    };
+    const authorizationList = [
+      { chainId: 1n, address: TO, nonce: 0, yParity: 1, r: `0x00${'ab'.repeat(31)}`, s: '0x01' },
+    ];
+    const workload = await transactions({ next: () => ({ to: TO, authorizationList }) }, { eth_estimateGas });
+    await workload.prepare(preparation());
+    assert.deepEqual(asked.authorizationList, [
+      { address: TO, chainId: '0x1', nonce: '0x0', yParity: '0x1', r: `0x${'ab'.repeat(31)}`, s: '0x1' },
+    ]);
+  });
+
   it('a call that the node refuses to estimate is an error of the workload', async () => {
     const eth_estimateGas = () => {
       throw new RpcError('eth_estimateGas', 3, 'execution reverted');
