@@ -55,11 +55,11 @@ export function mergedTwice(json) {
 
 /** Figures that two instances have twice. */
 const ADDED = Object.freeze(
-  'tps achieved asked attempted scheduled dropped started verified failed timed_out'.split(' '),
+  'tps achieved asked attempted scheduled dropped started verified failed timed_out broken'.split(' '),
 );
 /** Figures that are the same for two equal instances as for one. */
 const KEPT = Object.freeze(
-  'avg min max p50 p99 start.p99 lag.p99 queued.p50 submit.p50 inclusion.p50 chain.gas fullness held broken'.split(' '),
+  'avg min max p50 p99 start.p99 lag.p99 queued.p50 submit.p50 inclusion.p50 chain.gas fullness held'.split(' '),
 );
 
 /** Exit codes of runs that begin no load. @type {readonly number[]} */
@@ -301,6 +301,7 @@ const OF_RUNS = {
   *'a verdict names a cause that was there'({ behaviour, blocks, config, configuration }, { verdict, end }) {
     if (verdict === null || end === 'set_up_failed') return;
     const possible = new Set(['unknown', ...behaviour.causes, ...causesOf(config, blocks)]);
+    if (configuration.funds === 'little funds') possible.add('funds');
     // Of transactions that wait for their answers: others wait for something else as well.
     if (isAlone(configuration)) for (const name of behaviour.isNoCause ?? []) possible.delete(name);
     if (!possible.has(verdict.name)) yield `${verdict.name}: ${verdict.evidence}`;

@@ -574,7 +574,7 @@ export const FAULTLESS = {
       yield `gasPerOperation ${gasRate.gasPerOperation}, ${mean} by ${gas.length} receipts`;
   },
 
-  *'an audit that nothing disturbs is exact'({ stopsUs, behaviour }, { audit, end, failures }) {
+  *'an audit that nothing disturbs is exact'({ stopsUs, behaviour, configuration }, { audit, end, failures }) {
     if (audit === null || end === 'set_up_failed' || stopsUs.length > 1 || behaviour.contradicts === true) return;
     // What such a node denies it takes with other bytes only, and what is behind it waits.
     if (behaviour.chain?.deniesForgotten) return;
@@ -582,7 +582,7 @@ export const FAULTLESS = {
     if (behaviour.chain?.poolLimit !== undefined || behaviour.chain?.takenAfter !== undefined || behaviour.isForeign)
       return;
     // Several transactions of a wallet that can pay for one of them wait for a payment.
-    if ((failures.insufficient_funds ?? 0) > 0) return;
+    if (configuration.funds === 'little funds' || (failures.insufficient_funds ?? 0) > 0) return;
     if (audit.result !== 'exact') yield `${audit.result}: ${JSON.stringify(audit.incomplete)}`;
   },
 
@@ -623,7 +623,9 @@ const HARMLESS = Object.freeze(['usual', 'no gas of blocks', 'no base fee', 'no 
 /** @param {Observed['configuration']} configuration */
 function hasNoFault({ chain = 'usual', ...configuration }) {
   return (
-    HARMLESS.includes(chain) && Object.entries(FAULTS).every(([name, values]) => !values.includes(configuration[name]))
+    HARMLESS.includes(chain) &&
+    configuration.funds !== 'little funds' &&
+    Object.entries(FAULTS).every(([name, values]) => !values.includes(configuration[name]))
   );
 }
 
