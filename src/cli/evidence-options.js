@@ -20,7 +20,7 @@ export const evidenceRows = Object.freeze([
   { name: 'evidence', argument: 'FILE', parse: parse.fileName, commands: ['run'], file: 'written',
     help: 'file with what others need to check the run on the chain (stress verify): blocks, wallets, nonces and figures, no keys or URLs; with .gz at its end it is compressed' },
   { name: 'sign', isFlag: true, commands: ['run'], needs: ['evidence'],
-    help: 'each wallet signs the evidence, so that nobody can claim the traffic of others' },
+    help: 'sign the evidence with the key of each wallet: shows that whoever made the run has the keys' },
   { name: 'state', argument: 'FILE', parse: parse.fileName, commands: ['verify'], needs: ['rpc'], file: 'kept',
-    help: 'file for how far a verification has come: the same command goes on there' },
+    help: 'file that keeps the progress of a verification; the same command resumes from it' },
 ]);
