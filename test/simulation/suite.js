@@ -37,6 +37,7 @@ export const KNOWN = [
   ['a rate in gas on both sides', { workload: 'mix', load: 'gas rate', inFlight: '4' }],
   ['levels of a pending block that is read', { ladder: 'all', inFlight: '4' }],
   ['funds that last little longer than the load', { funds: 'little funds', inFlight: '4' }],
+  ['a profile of a load without a drain', { workload: 'calls', nodeProfile: 'profiled' }],
   ['wallets that are refilled', { funds: 'refills', inFlight: '4', workers: '2' }],
   ['two threads that are held', { maxBaseFee: 'low', workers: '2', chain: 'a rising base fee' }],
   [
