@@ -164,9 +164,9 @@ export const IDLE_MACHINE = Object.freeze({
   }),
 });
 
-/** Files are read in real time, in which no virtual time passes. */
+/** Files are read, written and closed in real time, in which no virtual time passes. */
 function isReading() {
-  return process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq'));
+  return process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq') || name === 'CloseReq');
 }
 
 /** @returns {Promise<void>} */
