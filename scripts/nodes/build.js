@@ -79,8 +79,7 @@ export async function ensureBuilt({ name, module, version, tags = '', goMod, goS
 }
 
 /**
- * The path of a file or folder that an installer makes, once per machine. Two at a time do no harm: each installs into a
- * folder of its own, and a rename is all or nothing.
+ * The path of a file or folder that an installer makes, once per machine. Others that want it at the same time wait.
  * @param {Installer} installer
  * @param {{name: string, file: string}} made name: of its folder in the cache
  * @param {AbortSignal} [signal] gives it up
@@ -90,15 +89,35 @@ export async function ensureInstalled(installer, { name, file }, signal) {
   const path = join(folder, file);
   if (existsSync(path)) return path;
   mkdirSync(folder, { recursive: true });
+  const lock = join(folder, 'installing');
+  while (!takeLock(lock)) await sleep(POLL_MS, undefined, { signal });
   const temporary = mkdtempSync(join(folder, 'building-'));
   try {
+    if (existsSync(path)) return path;
     process.stderr.write(`installing ${name} into ${folder}: once, some minutes\n`);
     await install(installer, temporary, signal);
     renameSync(join(temporary, file), path);
   } finally {
     rmSync(temporary, { recursive: true, force: true });
+    rmSync(lock, { force: true });
   }
   return path;
+}
+
+/** Takes a lock file, also of a process that has ended. @param {string} lock @returns {boolean} */
+function takeLock(lock) {
+  try {
+    writeFileSync(lock, String(process.pid), { flag: 'wx' });
+    return true;
+  } catch (error) {
+    if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EEXIST') throw error;
+  }
+  try {
+    process.kill(Number(readFileSync(lock, 'utf8')), 0);
+  } catch {
+    rmSync(lock, { force: true });
+  }
+  return false;
 }
 
 /** @param {Installer} installer @param {string} folder where it installs to @param {AbortSignal} [signal] */

@@ -274,7 +274,7 @@ export async function readOptions({ files = [], nowMs = Date.now(), ...sources }
   if (command === 'find') config.study.find = 'rate';
   if (command === 'find') load.threads ??= FIRST_WALLETS;
   if (command === 'run' && instance.instances !== null) redacted.index = instance.index ?? 'auto';
-  derive(config, redacted);
+  derive(config, redacted, file);
   placeInstance(command, config, env);
   Object.assign(config.outputs, { redacted: Object.freeze(redacted), ...commands });
   Object.assign(config.study, { ...study.build(), files });
@@ -293,14 +293,22 @@ export async function readOptions({ files = [], nowMs = Date.now(), ...sources }
   return { config: Object.freeze(complete), warnings: [...new Set(warnings)] };
 }
 
-/** What follows from several options. @param {Groups} config @param {Record<string, unknown>} redacted */
-function derive(config, redacted) {
+/** Why the file that stress learn has written has no rate; empty: it was not asked, or is another file. @param {ConfigFile | null} file */
+function whyWithoutRate(file) {
+  if (file === null) return '';
+  const { $learned: facts } = JSON.parse(readFileSync(file.name, 'utf8') || '{}');
+  const why = facts?.unmeasured?.['/chain/transactionsPerSecond'];
+  return why === undefined ? '' : `, which ${displayName(file.name)} does not have: ${oneLine(String(why), 200)}`;
+}
+
+/** What follows from several options. @param {Groups} config @param {Record<string, unknown>} redacted @param {ConfigFile | null} file */
+function derive(config, redacted, file) {
   const { load, workload } = config;
   const { warmupMs, stages } = load;
   const ratePerSecond = load.ratePerSecond === 'chain' ? load.chainRatePerSecond : load.ratePerSecond;
   if (load.ratePerSecond === 'chain' && ratePerSecond === null)
     throw new UsageError(
-      '--rate chain needs the rate of a chain: give the file that stress learn has written (--config FILE), or --chain-rate N',
+      `--rate chain needs the rate of a chain${whyWithoutRate(file)}; give the file that stress learn has written (--config FILE), or --chain-rate N`,
     );
   const { gasPerSecond = null } = ratePerSecond ?? {};
   const isCounted = stages !== null || load.iterations !== null;

@@ -53,7 +53,7 @@ export function helpText(command, { all = false, isBrief = false, columns = WIDT
     ...(examples.length === 0 ? [] : [['Examples:', ...examples.map((words) => `  stress ${words}`)].join('\n')]),
     ...(command === 'run' ? [['Commands:', ...commands].join('\n')] : []),
     ...(isBrief ? [] : sections).map(({ title, options: shown }) =>
-      [`${title}:`, ...shown.map((one) => optionLines(one, width))].join('\n'),
+      [`${title}:`, ...shown.map((one) => optionLines(one, command, width))].join('\n'),
     ),
     isBrief ? 'The options of a run: stress --help' : filled(epilogue(name, hidden), width).join('\n'),
   ].join('\n\n');
@@ -70,11 +70,13 @@ function isUsual({ usual = false, commands }, command) {
   return usual || (command !== 'run' && !commands.includes('run') && commands.length > 0);
 }
 
-/** The permitted values of an option, its default and other names, in the words of --help. @param {Option} option @returns {string[]} */
-export function factsOf(option) {
+/** The permitted values of an option, its default and other names, in the words of --help. @param {Option} option @param {Command | null} [command] null: all that have it @returns {string[]} */
+export function factsOf(option, command = null) {
   const { isFlag, isOpen, choices, file, integer, fallback, defaultText, env, variable, localName } = option;
   const synonyms = [...(option.synonyms ?? []), localName ?? []].flat();
-  const usual = isFlag ? undefined : (defaultText ?? fallback);
+  const isNeeded = command !== null && (option.neededBy ?? []).includes(command);
+  const hasNone = isFlag || isNeeded || (command !== null && (option.noDefaultIn ?? []).includes(command));
+  const usual = hasNone ? undefined : (defaultText ?? fallback);
   const [least, most] = (integer ?? []).map((value) => value.toLocaleString('en-US'));
   return [
     ...(choices === undefined || (isOpen && file === undefined)
@@ -95,13 +97,13 @@ export function dashed(name) {
 /** Limits from here on are no news to a reader. */
 const LARGEST = 2 ** 31 - 1;
 
-/** @param {Option} option @param {number} width */
-function optionLines(option, width) {
+/** @param {Option} option @param {Command} command @param {number} width */
+function optionLines(option, command, width) {
   const { name, alias, argument, help } = option;
   const short = alias === undefined ? '    ' : `-${alias}, `;
   const value = argument === '' ? '' : ` ${argument}`;
   // A short fact is not divided between two lines.
-  const shown = factsOf(option).map((fact) => (fact.length > 30 ? fact : fact.replaceAll(' ', '\u00a0')));
+  const shown = factsOf(option, command).map((fact) => (fact.length > 30 ? fact : fact.replaceAll(' ', '\u00a0')));
   const text = `${help}${shown.length === 0 ? '' : ` [${shown.join('; ')}]`}`;
   return entry(`  ${short}--${name}${value}`, text, width).replaceAll('\u00a0', ' ');
 }

@@ -43,6 +43,7 @@ import { pushRows } from './push-options.js';
  * @property {boolean} [isJson] the config file and the library take its value as JSON, too
  * @property {boolean} [isRest] it takes all words behind it
  * @property {readonly Command[]} [neededBy] commands that are refused without it
+ * @property {readonly Command[]} [noDefaultIn] commands that can do without it
  * @property {readonly string[]} [needs] it is refused without one of these options, where the command has one of them
  * @property {readonly string[]} [excludes] it is refused with any of these options
  * @property {boolean} [isAxis] stress sweep also takes several values
@@ -329,7 +330,7 @@ const TABLE = {
       help: 'highest fee per gas to offer, in gwei' },
   ],
   'Endpoint and chain': [
-    { name: 'rpc', usual: true, synonyms: ['rpc-url', 'url', 'u'], isList: true, separator: /,(?=\s*(?:\w+:\/\/|[\w.-]+:\d+))/, argument: 'URL', parse: parse.endpoint, commands: [...ONE_ENDPOINT, 'learn', 'verify'], neededBy: ['fund', 'reclaim', 'bisect', 'learn'],
+    { name: 'rpc', usual: true, synonyms: ['rpc-url', 'url', 'u'], isList: true, separator: /,(?=\s*(?:\w+:\/\/|[\w.-]+:\d+))/, argument: 'URL', parse: parse.endpoint, commands: [...ONE_ENDPOINT, 'learn', 'verify'], neededBy: ['fund', 'reclaim', 'bisect', 'learn'], noDefaultIn: ['verify'],
       defaultText: 'an embedded chain',
       help: 'JSON-RPC endpoint: http://, https://, ws:// or wss:// (new blocks by subscription); may be repeated for several nodes of one chain' },
     { name: 'rpc-a', argument: 'URL', parse: parse.endpoint, commands: COMPARE, needs: ['rpc-b'],

@@ -303,8 +303,8 @@ export interface Kit {
    * Needs kzg-wasm, and gas.blobs.
    */
   sidecars: (count: number, blobs: number) => Promise<Sidecar[]>;
-  /** An estimate with a margin of a tenth; exactly 21,000 for a plain payment. */
-  estimateGas: (call: Omit<Call, 'gasLimit'> & { from: string }) => Promise<bigint>;
+  /** An estimate with a margin of a tenth; exactly 21,000 for a plain payment. label: names the call in an error. */
+  estimateGas: (call: Omit<Call, 'gasLimit'> & { from: string; label?: string }) => Promise<bigint>;
   /** The address of a contract deployed by this sender with this nonce. */
   createAddress: (from: string, nonce: number) => string;
   /**

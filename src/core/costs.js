@@ -232,7 +232,9 @@ function operationsExpected({ threads, inFlight, ratePerSecond, stages, warmupMs
   const warmupS = warmupSeconds(warmupMs, blockSeconds);
   const seconds = (durationMs ?? 0) / 1000;
   if (stages !== null) return operationsOf(stages) + warmupS * stages[0].fromPerSecond;
-  return (warmupS + seconds) * (ratePerSecond ?? (threads * inFlight) / blockSeconds);
+  if (ratePerSecond !== null) return (warmupS + seconds) * ratePerSecond;
+  // In a closed loop all operations in flight are started at once, and those of a block after it.
+  return threads * inFlight * (1 + (warmupS + seconds) / blockSeconds);
 }
 
 /** @param {Rpc} rpc @param {Pick<Header, 'number' | 'timestampS'>} latest block @returns {Promise<number | null>} null: not known */

@@ -104,7 +104,11 @@ function boundsOf(rows, values, amount, of) {
   const where = `blocks ${all.firstBlock} to ${all.lastBlock}`;
   const windowS = all.windowMs / 1000;
   const isShort = windowS < toS - fromS - skewS - ROUNDING_S;
-  if (isShort || windowS > toS - fromS + beforeS + afterS || seconds > windowS + 0.001)
+  const isLong = windowS > toS - fromS + beforeS + afterS;
+  // A node that answered nothing: when the next block was made is not known. A longer window makes the rate lower.
+  if (isLong && (first === 0 || last === rows.length - 1))
+    return { why: `the file has no block ${first === 0 ? 'before' : 'after'} those of the window` };
+  if (isShort || isLong || seconds > windowS + 0.001)
     return { wrong: `the window has ${digits(windowS)} s, and ${digits(toS - fromS)} s by the timestamps of ${where}` };
   if (seconds < KNOWN * windowS) return { why: 'it is known of a part of the window only' };
   const earliest = timeOf(first - all.confirmations) - beforeS;

@@ -7,9 +7,6 @@ import { CONTRACT } from './work.js';
  * @import { Facts } from './facts.js'
  */
 
-/** Length of a load, unless another one is given. */
-const DURATION = '30s';
-
 /** Payments between wallets need two. */
 const LEAST_WALLETS = 2;
 const MOST_WALLETS = 10_000;
@@ -39,7 +36,6 @@ export function configOf(members, { chain, isLegacy }) {
   return {
     threads,
     'in-flight': inFlight,
-    duration: DURATION,
     ...(chain.transactionsPerSecond !== null && { 'chain-rate': rounded(chain.transactionsPerSecond) }),
     ...(isLegacy && { legacy: true }),
     mix: members.map(({ name, share }) => `${name}:${rounded(100 * share)}`),

@@ -49,6 +49,9 @@ export function resultOf(facts, file) {
       ...Object.entries(facts.unmeasured).map(
         ([pointer, why]) => `unknown: ${pointer.slice(1).replaceAll('/', ', ')}: ${why}`,
       ),
+      ...(facts.isInterrupted && file !== null
+        ? [`the blocks are kept in ${displayName(file)}.part: the same command goes on from there`]
+        : []),
       ...(file === null ? ['give --out FILE to write the mix as a config file'] : [runWords(file, chain)]),
     ],
   };
@@ -83,5 +86,5 @@ function millions(value) {
 /** @param {string} file @param {Facts['chain']} chain */
 function runWords(file, { transactionsPerSecond }) {
   const rate = transactionsPerSecond === null ? '' : ' --rate chain';
-  return `run it: stress --config ${shellWord(displayName(file))}${rate} --rpc URL`;
+  return `run it: stress --config ${shellWord(displayName(file))}${rate} --rpc URL -d 30s`;
 }

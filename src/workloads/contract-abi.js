@@ -1,5 +1,13 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import { AbiCoder, ConstructorFragment, EventFragment, Fragment, FunctionFragment, Interface } from 'ethers/abi';
+import {
+  AbiCoder,
+  ConstructorFragment,
+  EventFragment,
+  Fragment,
+  FunctionFragment,
+  Interface,
+  ParamType,
+} from 'ethers/abi';
 import { concat, toQuantity } from 'ethers/utils';
 import { InputError, UsageError, displayName, errnoWords, oneLine } from '../errors.js';
 import { readJsonFile } from '../json-file.js';
@@ -12,7 +20,6 @@ import { OF_OPERATIONS, compile } from './templates.js';
  * What a contract call names: ABIs, artifacts, functions, events and their values. All of it is checked before a chain is
  * asked.
  *
- * @import { ParamType } from 'ethers/abi'
  * @import { ContractCall } from '../contracts/load.d.ts'
  * @import { RpcError } from '../errors.js'
  * @import { TemplateValues } from './calls.js'
@@ -28,6 +35,9 @@ import { OF_OPERATIONS, compile } from './templates.js';
  * @typedef {object} Abi
  * @property {string} name of its file, for messages
  * @property {readonly Fragment[]} fragments
+ * @property {readonly Unreadable[]} unreadable entries with a type that cannot be encoded
+ *
+ * @typedef {{type: string, name: string, why: string}} Unreadable
  *
  * @typedef {Abi & {bytecode: string, libraries: readonly string[]}} Artifact libraries: that it needs to be linked with
  *
@@ -98,7 +108,8 @@ export async function readCall(call, name, { known, artifacts = new Map() } = {}
   const isNew = known === undefined;
   const artifact = isNew && call.deploy !== null ? deployable(await read(call.deploy, 'deploy')) : null;
   const given = isNew && call.abi !== null ? await read(call.abi, 'abi') : artifact;
-  const abi = known ? { name: 'the ABI', fragments: known.map((text) => Fragment.from(JSON.parse(text))) } : given;
+  const fragments = known?.map((text) => Fragment.from(JSON.parse(text))) ?? null;
+  const abi = fragments === null ? given : { name: 'the ABI', fragments, unreadable: [] };
   const called = call.function === null ? null : functionNamed(call.function, label('function'), abi);
   if (called !== null && call.callValueWei && abi !== null && !called.payable)
     throw new UsageError(`${label('call-value')}: ${signatureOf(called)} is not payable, as ${abi.name} says`);
@@ -134,14 +145,14 @@ export async function readArtifactFile(file, option) {
     const compiled = await compileSolidity(readSource(source), { contract, place: name, caller: '', choose });
     return {
       name,
-      fragments: fragmentsOf(/** @type {any[]} */ (compiled.abi), name),
+      ...fragmentsOf(/** @type {any[]} */ (compiled.abi), name),
       bytecode: compiled.bytecode,
       libraries: [],
     };
   }
   if (isOwnContract(file)) {
     const { abi, bytecode } = readArtifact(file);
-    return { name: file, fragments: fragmentsOf(abi, file), bytecode, libraries: [] };
+    return { name: file, ...fragmentsOf(abi, file), bytecode, libraries: [] };
   }
   const advice = `give ${option} an artifact of Foundry or Hardhat${option.endsWith('abi') ? ', or an ABI' : ', or FILE.sol'}`;
   const json = readJsonFile(file, { what: option.endsWith('abi') ? 'ABI' : 'artifact', advice });
@@ -151,7 +162,7 @@ export async function readArtifactFile(file, option) {
   const { object = json.bytecode, linkReferences = json.linkReferences ?? {} } = json.bytecode ?? {};
   const libraries = Object.values(linkReferences).flatMap((ofFile) => Object.keys(Object(ofFile)));
   const bytecode = `0x${String(object ?? '').replace(/^0x/, '')}`;
-  return { name, fragments: fragmentsOf(abi, name), bytecode, libraries };
+  return { name, ...fragmentsOf(abi, name), bytecode, libraries };
 }
 
 /** A contract of this program by its name, where no file has it. @param {string} text */
@@ -159,27 +170,60 @@ function isOwnContract(text) {
   return /^[A-Z]\w*$/.test(text) && !existsSync(text) && hasArtifact(text);
 }
 
-/** @param {readonly any[]} abi @param {string} name of its file */
+/** Entries of an ABI that have a name and inputs. */
+const NAMED = ['function', 'event', 'error', 'constructor'];
+
+/** @param {readonly any[]} abi @param {string} name of its file @returns {Pick<Abi, 'fragments' | 'unreadable'>} */
 function fragmentsOf(abi, name) {
-  return abi.map((entry, i) => {
+  /** @type {Fragment[]} */
+  const fragments = [];
+  /** @type {Unreadable[]} */
+  const unreadable = [];
+  for (const [i, entry] of abi.entries()) {
     try {
-      return Fragment.from(entry);
+      fragments.push(Fragment.from(entry));
     } catch {
-      const shown = quote(JSON.stringify(entry));
-      throw new InputError(`${name}: entry ${i + 1} of the ABI is no function, event, error or constructor: ${shown}`);
+      const odd = Array.isArray(entry?.inputs) && NAMED.includes(entry.type) ? oddTypeIn(entry) : null;
+      if (odd === null) {
+        const shown = quote(JSON.stringify(entry));
+        throw new InputError(
+          `${name}: entry ${i + 1} of the ABI is no function, event, error or constructor: ${shown}`,
+        );
+      }
+      const why = `has the type ${quote(odd)}, which cannot be encoded`;
+      unreadable.push({ type: entry.type, name: String(entry.name ?? entry.type), why });
     }
-  });
+  }
+  return { fragments, unreadable };
 }
+
+/** The first type of an entry that ethers does not have, such as `function`, or an enum of a library. @param {any} entry @returns {string | null} */
+function oddTypeIn({ inputs, outputs = [] }) {
+  const isOdd = (/** @type {unknown} */ input) => {
+    try {
+      ParamType.from(/** @type {any} */ (input));
+      return false;
+    } catch {
+      return true;
+    }
+  };
+  const odd = [...inputs, ...outputs].find(isOdd);
+  return odd === undefined ? null : (odd.components?.find(isOdd)?.type ?? odd.type ?? null);
+}
+
+const DEPLOYED_ELSEWHERE = 'deploy it with another tool, and give --contract-address and --abi';
 
 /** @param {Artifact} artifact @returns {Artifact} @throws {InputError} it cannot be deployed */
 function deployable(artifact) {
-  const { name, bytecode, libraries } = artifact;
+  const { name, bytecode, libraries, unreadable } = artifact;
   if (libraries.length > 0 || bytecode.includes('__'))
     throw new InputError(
-      `${name} needs to be linked with ${oneLine(libraries.join(', ') || 'a library', 100)}: deploy it with another tool, and give --contract-address and --abi`,
+      `${name} needs to be linked with ${oneLine(libraries.join(', ') || 'a library', 100)}: ${DEPLOYED_ELSEWHERE}`,
     );
   if (!/^0x([0-9a-f]{2})+$/i.test(bytecode))
     throw new InputError(`${name} has no bytecode to deploy: an ABI, an interface and an abstract contract have none`);
+  const creation = unreadable.find(({ type }) => type === 'constructor');
+  if (creation !== undefined) throw new InputError(`${name}: its constructor ${creation.why}: ${DEPLOYED_ELSEWHERE}`);
   return artifact;
 }
 
@@ -225,6 +269,11 @@ function fragmentOf(text, option, type, abi) {
   if (found.length === 1) return found[0];
   if (found.length > 1)
     throw new UsageError(`${option} ${quote(bare)} is overloaded in ${abi.name}: give ${listed(found, ' or ')}`);
+  const [odd] = abi.unreadable.filter((one) => one.type === type && one.name === bare.split('(')[0]);
+  if (odd !== undefined)
+    throw new InputError(
+      `${abi.name}: ${odd.name} ${odd.why}${type === 'function' ? ': give its data with --calldata 0x...' : ''}`,
+    );
   const there = known.length === 0 ? 'it has none' : `it has ${listed(known, ', ')}`;
   throw new InputError(
     `${abi.name} has no ${type} ${quote(bare)}: ${there}; for a proxy, give the ABI of the contract behind it`,
@@ -336,7 +385,8 @@ function faultOf(type, value, { words, place }) {
     if (parts === null) AbiCoder.defaultAbiCoder().encode([type], [typed(type, value)]);
     return null;
   } catch {
-    return `${place} of ${words} must be of type ${type.format('sighash')}, not ${shown(value)}`;
+    const members = type.isTuple() && !Array.isArray(value) ? `; its members are ${namesOf(type.components)}` : '';
+    return `${place} of ${words} must be of type ${type.format('sighash')}, not ${shown(value)}${members}`;
   }
 }
 
@@ -374,10 +424,18 @@ function typed(type, value) {
   return text === 'true';
 }
 
-/** An address is no key. @param {unknown} value */
+/** @param {readonly ParamType[]} members */
+function namesOf(members) {
+  return oneLine(members.map(({ name }, i) => name || `number ${i + 1}`).join(', '), 200);
+}
+
+/** An address is no key. A list or an object that may have one is described by its size or its names. @param {unknown} value */
 function shown(value) {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return ADDRESS.test(text) ? `"${text}"` : quote(text);
+  const quoted = ADDRESS.test(text) ? `"${text}"` : quote(text);
+  if (!quoted.includes('***') || typeof value !== 'object') return quoted;
+  if (Array.isArray(value)) return `a list of ${counted(value.length, 'value')}`;
+  return `an object with ${oneLine(Object.keys(Object(value)).join(', '), 200)}`;
 }
 
 /**
@@ -410,11 +468,19 @@ function dataOf(text, where) {
   const { make, needs, isConstant, lines } = compiledFor(text, where);
   /** @type {Encoder['check']} */
   const check = (sample) => {
-    if (!/^0x([0-9a-f]{2})*$/i.test(String(make(sample))))
-      throw new InputError(`${where}: calldata must be 0x and pairs of hexadecimal digits, not ${quote(text)}`);
+    const fault = hexFault(String(make(sample)), text);
+    if (fault !== null) throw new InputError(`${where}: calldata must be 0x and pairs of hexadecimal digits, ${fault}`);
   };
   samplesOf({ make, needs, isConstant, lines }).forEach(check);
   return { words: where, check, dataOf: (values) => String(make(values)), needs, isConstant };
+}
+
+/** Calldata may look like a key, so that it is not shown. @param {string} data @param {string} text as it was given @returns {string | null} */
+function hexFault(data, text) {
+  if (!data.startsWith('0x')) return `not ${quote(text)}`;
+  const odd = /[^0-9a-f]/i.exec(data.slice(2));
+  if (odd !== null) return `and ${quote(odd[0])} is behind ${counted(odd.index, 'digit')}`;
+  return data.length % 2 === 0 ? null : `and has ${counted(data.length - 2, 'digit')}`;
 }
 
 /** Longest reason, in characters. */

@@ -222,7 +222,7 @@ export class WorkloadHost {
   }
 
   /** An estimate with a margin of a tenth, and the node's own errors. @type {Kit['estimateGas']} */
-  async measure({ from, to, data = '0x', value = 0n, accessList, authorizationList }) {
+  async measure({ from, to, data = '0x', value = 0n, accessList, authorizationList, label = '' }) {
     const call = {
       from,
       data,
@@ -235,7 +235,10 @@ export class WorkloadHost {
         return { address, ...Object.fromEntries(words.map(([name, value]) => [name, toHex(value)])) };
       }),
     };
-    const gas = await this.#afterSetUp((at) => ask(this.#rpc, gasOf(call, at), 'setup'));
+    const gas = await this.#afterSetUp((at) => ask(this.#rpc, gasOf(call, at), 'setup')).catch((error) => {
+      if (label !== '' && error instanceof RpcError) error.message = `${label}: ${error.message}`;
+      throw error;
+    });
     // A payment without data takes exactly this.
     return BigInt(gas === PAYMENT_GAS ? gas : Math.ceil(gas * 1.1));
   }

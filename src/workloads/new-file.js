@@ -111,7 +111,9 @@ export default function create({ kit, state }) {
       const artifact = await kit.compile(readFileSync(SOURCE, 'utf8')${named === undefined ? '' : `, { contract: '${named}' }`});
       to = await kit.deployOnce(artifact, ...constructorValues(wallets[0]));
       const from = wallets[0];
-      gasLimits = await Promise.all(CALLS.map((_, number) => kit.estimateGas({ ...callOf(number, 0, 0), from })));
+      const labelOf = (call) => call({ next: from, index: 0, nonce: 0 }).name;
+      const estimate = (call, number) => kit.estimateGas({ ...callOf(number, 0, 0), from, label: labelOf(call) });
+      gasLimits = await Promise.all(CALLS.map(estimate));
     },
 
     /** The operation of a wallet, which must depend on position and nonce only. */

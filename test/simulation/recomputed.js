@@ -72,6 +72,9 @@ export const RECOMPUTED = {
     // A call that is compared is reported late, and counts in the row in which it is.
     const isCompared = observed.config.workload.checkRpc !== null;
     if (!hasWindow(run) || isCompared || run.rates.spreadMs !== run.window.durationMs) return;
+    // What stops a load also ends its operations, in one instant of virtual time: they are no more in the window.
+    const { toUs } = windowOf(run);
+    if (run.end !== 'duration' && rowsOf(observed).some(({ ended_at_us: endedAtUs }) => endedAtUs === toUs)) return;
     yield* complaints(() => assertAgrees(run, rowsOf(observed)));
   },
 
@@ -432,7 +435,9 @@ export const RECOMPUTED = {
     const toUs = fromUs + 1000 * window.durationMs;
     let isHeld = BigInt(before.block.baseFeePerGas ?? 0) > limit;
     let holds = isHeld ? 1 : 0;
-    for (const { seenAtUs, baseFeeWei } of blocks) {
+    for (const [i, { seenAtUs, baseFeeWei }] of blocks.entries()) {
+      // Blocks of one instant: the last one tells.
+      if (blocks[i + 1]?.seenAtUs === seenAtUs) continue;
       const isNow = (baseFeeWei ?? 0n) > limit;
       if (seenAtUs <= fromUs) holds = isNow ? 1 : 0;
       else if (seenAtUs < toUs && isNow && !isHeld) holds += 1;
@@ -480,7 +485,8 @@ export const FAULTLESS = {
     // A funder that has too little pays nobody, and says so.
     const { fundAmountWei } = config.wallets;
     const neededWei = poor.reduce((sum, from) => sum + BigInt(fundAmountWei ?? 0) - chain.balanceIn(state, from), 0n);
-    if (chain.balanceIn(state, FUNDER) < neededWei) return;
+    const withGasWei = 2n * neededWei;
+    if (chain.balanceIn(state, FUNDER) < withGasWei) return;
     if (poor.length > 0 && (refills?.payments ?? 0) === 0)
       yield `${poor.length} wallets were below ${refillBelowWei} wei, and none was paid: ${JSON.stringify(refills)}`;
   },

@@ -44,6 +44,14 @@ export const KNOWN = [
     'the calls of a mix are no measure of its transactions',
     { workload: 'mix with compared calls', confirmations: '2', chain: 'a compared node that is away' },
   ],
+  [
+    'blocks of a node that was silent for the whole load',
+    { evidence: 'written', txTimeout: 'short', chain: 'a node that is silent' },
+  ],
+  [
+    'evidence that ends with the window',
+    { warmup: 'auto', evidence: 'signed', chain: 'a node that is dead at the end' },
+  ],
   ['a reorg between two answers', { workload: 'recorded calls, compared', chain: 'a reorg' }],
 ];
 

@@ -88,6 +88,13 @@ export class BlockLines {
     return this.#written.keys().next().value ?? -1;
   }
 
+  /** Number of the first block that the file lacks, up to this one. @param {number} end */
+  missingFrom(end) {
+    if (this.last !== -1) return this.last + 1;
+    // No block was read during the load: what was included then is in these.
+    return this.#early.reduce((least, [number]) => Math.min(least, number), end);
+  }
+
   /** The end of an interval. */
   interval() {
     for (const number of [...this.#waiting.keys()]) if (number <= this.#mark) this.#writeFirst();

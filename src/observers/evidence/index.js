@@ -120,11 +120,11 @@ class Evidence {
 
   /** The blocks between the last one that was read during the load and that of the audit. @param {Rpc} rpc @param {number} end */
   async #readUpTo(rpc, end) {
-    const { last } = this.#blocks;
-    const count = last === -1 ? 0 : Math.min(MOST_LATE_BLOCKS, end - last);
-    for (let at = 1; at <= count; at += BLOCKS_AT_ONCE) {
-      const size = Math.min(BLOCKS_AT_ONCE, count - at + 1);
-      const asked = Array.from({ length: size }, (_, i) => blockAt(last + at + i));
+    const first = this.#blocks.missingFrom(end);
+    const count = Math.min(MOST_LATE_BLOCKS, end - first + 1);
+    for (let at = 0; at < count; at += BLOCKS_AT_ONCE) {
+      const size = Math.min(BLOCKS_AT_ONCE, count - at);
+      const asked = Array.from({ length: size }, (_, i) => blockAt(first + at + i));
       // Without them stress verify says which blocks are missing.
       const blocks = await unlessFailed(askAll(rpc, asked, 'audit'), null);
       if (blocks === null) return;

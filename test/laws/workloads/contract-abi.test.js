@@ -31,6 +31,20 @@ const fileOf = (name, content) => temporaryFile({ after }, name, content);
 const FOUNDRY = fileOf('Foundry.json', { abi, bytecode: { object: CODE, linkReferences: {} } });
 const HARDHAT = fileOf('Hardhat.json', { abi, bytecode: CODE, linkReferences: {} });
 const PLAIN = fileOf('abi.json', abi);
+const FUNCTION = { name: 'a', type: 'function' };
+const ODD = fileOf('odd.json', {
+  abi: [
+    { type: 'function', name: 'pay', inputs: [], outputs: [], stateMutability: 'payable' },
+    { type: 'function', name: 'each', inputs: [FUNCTION], outputs: [], stateMutability: 'view' },
+    {
+      ...{ type: 'function', name: 'open', outputs: [], stateMutability: 'view' },
+      inputs: [{ name: 'door', type: 'tuple', components: [{ name: 'kind', type: 'Doors.Kind' }] }],
+    },
+    { type: 'event', name: 'Set', inputs: [FUNCTION] },
+    { type: 'constructor', inputs: [FUNCTION], stateMutability: 'nonpayable' },
+  ],
+  bytecode: CODE,
+});
 const NESTED = (/** @type {number[]} */ pair) => ({ kind: 1, more: { tag: '0x010203', pair } });
 const WORDS = fileOf('words.json', ['function mint(uint256)', 'event Minted()']);
 
@@ -122,6 +136,10 @@ describe('readCall()', () => {
   });
 
   const lines = fileOf('lines.txt', '1\n2\nthree\n');
+  it('other functions of an ABI with types that cannot be encoded', async () => {
+    assert.equal((await readCall(callOf({ abi: ODD, function: 'pay' }), 'contract')).words, 'pay()');
+  });
+
   /** @type {Array<[words: string, call: Partial<ContractCall>, exitCode: number, message: RegExp]>} */
   const refused = [
     ['a name without an ABI', { function: 'transfer' }, 64, /^--function "transfer" has no types: give them, such as/],
@@ -193,6 +211,18 @@ describe('readCall()', () => {
       { function: 'f((uint8 a,bool b) pair)', args: [{ a: 1, b: true, c: 2 }] },
       64,
       /^--args: value 1 of f\(\(uint8,bool\)\) must be of type \(uint8,bool\), not "/,
+    ],
+    [
+      'a misspelled member beside a value that looks like a key',
+      { function: 'f((bytes32 root,bool open) a)', args: [{ root: `0x${'4f'.repeat(32)}`, opn: true }] },
+      64,
+      /must be of type \(bytes32,bool\), not an object with root, opn; its members are root, open$/,
+    ],
+    [
+      'a letter in calldata that looks like a key',
+      { calldata: `0xa9059cbb${'4f'.repeat(40)}o1` },
+      65,
+      /^--calldata: calldata must be 0x and pairs of hexadecimal digits, and "o" is behind 88 digits$/,
     ],
     ['bytes of another length', { function: 'f(bytes4)', args: ['0x010203'] }, 64, /of type bytes4, not "0x010203"$/],
     ['a negative number', { function: 'f(uint256)', args: ['-1'] }, 64, /must be of type uint256, not "-1"$/],
@@ -291,7 +321,7 @@ describe('readCall()', () => {
       'calldata that is none',
       { calldata: '0xabc' },
       65,
-      /^--calldata: calldata must be 0x and pairs of hexadecimal digits, not "0xabc"$/,
+      /^--calldata: calldata must be 0x and pairs of hexadecimal digits, and has 3 digits$/,
     ],
     ['a file without calldata', { calldata: fileOf('empty.txt', '# none\n') }, 65, /empty\.txt has no calldata/],
     ['a line that is no calldata', { calldata: lines }, 65, /lines\.txt, line 1: calldata must be 0x/],
@@ -334,6 +364,25 @@ describe('readCall()', () => {
       { abi: fileOf('null.json', [null]), calldata: '0x' },
       65,
       /entry 1 of the ABI is no .*: "null"$/,
+    ],
+    [
+      'a function that takes a function',
+      { abi: ODD, function: 'each' },
+      65,
+      /odd\.json: each has the type "function", which cannot be encoded: give its data with --calldata 0x\.\.\.$/,
+    ],
+    [
+      'the enum of a library in a tuple',
+      { abi: ODD, function: 'open((uint8),uint256)' },
+      65,
+      /odd\.json: open has the type "Doors.Kind", which cannot be encoded/,
+    ],
+    ['an event with a function', { abi: ODD, calldata: '0x', checkEvent: 'Set' }, 65, /Set has the .* be encoded$/],
+    [
+      'a constructor that takes a function',
+      { deploy: ODD, calldata: '0x' },
+      65,
+      /odd\.json: its constructor has the type "function", which cannot be encoded: deploy it with another tool/,
     ],
     [
       'a constructor with a tuple',
