@@ -2,10 +2,16 @@
  * Whether memory is constant over hours: runs stress for a long time, and fits a line to what lives on its heap.
  *
  *     npm run soak -- [--duration 6h] [--warmup 40m] [--geth | --anvil] [--no-snapshots] [-- options of stress]
+ *     npm run soak -- --resume-soak DIR [--duration 6h] ...
  *
  * It is 50 operations a second on the embedded chain; or, with --geth or --anvil, 100 a second on such a node with a block
  * a second, by wallets that are funded for half an hour and refilled. That node is stopped and started again after each
  * sixth of the time, and from 36 % to 46 % of it other wallets fill its pool and raise its base fee to 2 gwei.
+ *
+ * With --resume-soak the folder keeps the chain of a geth, the contracts, and a folder for each part: the same command again
+ * makes the next part, on another day or after a crash, so that a week is 28 parts. Each part also replaces a twentieth of its
+ * transactions, takes CPU profiles of geth, pushes its figures to a server of this script, and writes evidence; geth's lowest tip
+ * rises and falls with its restarts. At the end of a part all parts together have one account (soak-account.js).
  *
  * A run file is written, so that checkpoints are part of it. V8 collects all garbage before it writes a heap snapshot. The
  * exit code is 0 if the audit is exact, the data on the live heap grow by less than 1 MB per hour (the upper 95 % bound of
@@ -19,22 +25,26 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { mkdtempSync, openSync, readFileSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { freePort } from '../src/chain/devchain.js';
 import { duration } from '../src/cli/parse.js';
 import { EXIT, UnavailableError, UsageError, oneLine } from '../src/errors.js';
 import { tableOf, tableText } from '../src/outputs/table.js';
 import { fitLine, median } from '../src/studies/statistics.js';
 import { startAnvil } from './nodes/anvil.js';
 import { startGeth } from './nodes/geth.js';
+import { accountOf, filesOf, nextPart } from './soak-account.js';
 
 /**
  * @import { ChildProcess } from 'node:child_process'
  * @typedef {{atMs: number, act: () => Promise<unknown>}} Event
+ * @typedef {{dataDir: string, port?: number, flags?: readonly string[]}} NodePlan
  */
 
 const STRESS = fileURLToPath(new URL('../bin/stress.js', import.meta.url));
@@ -53,11 +63,16 @@ const GETH_FLAGS = '--txpool.globalslots 2000 --miner.gasprice 1000000000'.split
 /** With its defaults, anvil keeps all blocks and states. */
 const ANVIL_FLAGS = `--block-time 1 --gas-limit ${GAS_LIMIT} --transaction-block-keeper 600 --max-persisted-states 1`;
 const NODES = {
-  geth: (/** @type {string} */ dataDir, port = 0) =>
-    startGeth({ period: 1, gasLimit: GAS_LIMIT, flags: GETH_FLAGS, dataDir, port }),
-  anvil: (/** @type {string} */ dataDir, port = 0) => startAnvil({ flags: ANVIL_FLAGS.split(' '), dataDir, port }),
+  geth: (/** @type {NodePlan} */ { dataDir, port = 0, flags = [] }) =>
+    startGeth({ period: 1, gasLimit: GAS_LIMIT, flags: [...GETH_FLAGS, ...flags], dataDir, port }),
+  anvil: (/** @type {NodePlan} */ { dataDir, port = 0 }) =>
+    startAnvil({ flags: ANVIL_FLAGS.split(' '), dataDir, port }),
 };
 const RESTARTS = 5;
+
+/** Of a soak in parts: each second start of geth asks for three times the tip that it suggests. */
+const TIP_FLOORS = ['1000000000', '3000000000'];
+const IN_PARTS = '--replace-share 5%'.split(' ');
 
 const MAX_SLOPE_BYTES_PER_HOUR = 1e6;
 const MAX_RSS_RATIO = 1.1;
@@ -222,14 +237,22 @@ function start(args, { output = 'ignore', env = {} } = {}) {
   return spawn(process.execPath, args, { stdio: ['ignore', output, 'inherit'], env: { ...process.env, ...env } });
 }
 
-/** @param {{name: keyof NODES, folder: string, durationMs: number}} plan */
-async function nodeAndEvents({ name, folder, durationMs }) {
-  const dataDir = join(folder, name);
-  let node = await NODES[name](dataDir);
+/**
+ * @param {{name: keyof NODES, dataDir: string, durationMs: number, pprofPort: number | null}} plan pprofPort: of a soak in parts
+ */
+async function nodeAndEvents({ name, dataDir, durationMs, pprofPort }) {
+  const pprof = pprofPort === null ? [] : ['--pprof', '--pprof.addr', '127.0.0.1', '--pprof.port', `${pprofPort}`];
+  let starts = 0;
+  const startNode = (port = 0) => {
+    const floor = pprofPort === null ? [] : ['--miner.gasprice', TIP_FLOORS[starts % TIP_FLOORS.length]];
+    starts += 1;
+    return NODES[name]({ dataDir, port, flags: [...pprof, ...floor] });
+  };
+  let node = await startNode();
   const { url, funderKey } = node;
   const restart = async () => {
     await node.stop();
-    node = await NODES[name](dataDir, Number(new URL(url).port));
+    node = await startNode(Number(new URL(url).port));
   };
   const env = { STRESS_FUNDER_KEY: funderKey, STRESS_MNEMONIC: MNEMONIC };
   const funds = start([STRESS, 'fund', ...FLOOD.slice(0, 4), '--fund-amount', '20', '--rpc', url], { env });
@@ -256,6 +279,36 @@ async function nodeAndEvents({ name, folder, durationMs }) {
   return { url, env, events, stop };
 }
 
+/** What --push sends to. */
+async function startCollector() {
+  let pushes = 0;
+  const server = createServer((request, response) => {
+    pushes += 1;
+    request.resume().on('end', () => response.end('{}'));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  const stop = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { url: `http://127.0.0.1:${port}`, count: () => pushes, stop };
+}
+
+/**
+ * What a soak in parts has beside the load.
+ * @param {string} folder of all parts
+ * @param {string} own of this part
+ */
+async function startPart(folder, own) {
+  const collector = await startCollector();
+  const pprofPort = await freePort();
+  const files = ['--contracts', filesOf(folder).contracts, '--evidence', join(own, 'run.evidence')];
+  const profile = ['--node-profile', `http://127.0.0.1:${pprofPort}/debug/pprof/profile`];
+  return { collector, pprofPort, args: [...files, ...profile, '--push', collector.url, ...IN_PARTS] };
+}
+
 /** @param {string} name of an option @param {string} text */
 function msOf(name, text) {
   try {
@@ -275,6 +328,7 @@ async function main(argv) {
       geth: { type: 'boolean', default: false },
       anvil: { type: 'boolean', default: false },
       'no-snapshots': { type: 'boolean', default: false },
+      'resume-soak': { type: 'string' },
     },
     allowPositionals: true,
   });
@@ -282,11 +336,16 @@ async function main(argv) {
   const warmupMs = values.warmup === undefined ? Math.min(WARMUP_MS, durationMs / 4) : msOf('warmup', values.warmup);
   if (warmupMs >= durationMs) throw new UsageError('--warmup must be shorter than --duration');
   if (values.geth && values.anvil) throw new UsageError('give --geth or --anvil');
-  const folder = mkdtempSync(join(tmpdir(), 'stress-soak-'));
+  const all = values['resume-soak'] === undefined ? null : resolve(values['resume-soak']);
+  if (all !== null && values.anvil) throw new UsageError('--resume-soak is on geth: leave --anvil out');
+  const made = all === null ? null : nextPart(all);
+  const folder = made?.folder ?? mkdtempSync(join(tmpdir(), 'stress-soak-'));
   const out = join(folder, 'run.json');
-  const name = values.geth ? 'geth' : values.anvil ? 'anvil' : null;
-  const node = name && (await nodeAndEvents({ name, folder, durationMs }));
-  const where = node === null ? ON_EMBEDDED : [...ON_NODE, '--rpc', node.url];
+  const name = values.geth || all !== null ? 'geth' : values.anvil ? 'anvil' : null;
+  const part = all === null ? null : await startPart(all, folder);
+  const dataDir = all === null ? join(folder, String(name)) : filesOf(all).node;
+  const node = name && (await nodeAndEvents({ name, dataDir, durationMs, pprofPort: part?.pprofPort ?? null }));
+  const where = node === null ? ON_EMBEDDED : [...ON_NODE, '--rpc', node.url, ...(part?.args ?? [])];
   const inspected = ['--heapsnapshot-signal=SIGUSR2', `--diagnostic-dir=${folder}`];
   const summary = join(folder, 'summary.txt');
   const child = start([...inspected, STRESS, '--out', out, ...ALWAYS, ...where, ...positionals], {
@@ -310,12 +369,17 @@ async function main(argv) {
       `${readFileSync(summary, 'utf8').replace(/^[^]*\n(?=Summary)/, '')}\n${verified} of ${started} verified, audit ${isExact ? 'exact' : `not exact, exit code ${code}`}, ` +
         `run file of ${statSync(out).size} bytes${run.refills ? `, ${run.refills.payments} refills` : ''}\n`,
     );
-    isGood = isMemoryBounded && isExact;
+    const account = all === null || node === null ? null : await accountOf(all, node.url);
+    if (account !== null) process.stdout.write(`${part?.collector.count()} pushes\n\n${account.text}`);
+    isGood = isMemoryBounded && isExact && account?.isExact !== false;
     return isGood ? 0 : 1;
   } finally {
     await end(child);
     await node?.stop();
-    if (isGood) rmSync(folder, { recursive: true, force: true });
+    part?.collector.stop();
+    const snapshots = ['first', 'last'].map((name) => join(folder, `${name}.heapsnapshot`));
+    if (isGood && all === null) rmSync(folder, { recursive: true, force: true });
+    else if (isGood) for (const file of snapshots) rmSync(file, { force: true });
     else process.stdout.write(`the files of the run are in ${folder}\n`);
   }
 }

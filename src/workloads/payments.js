@@ -24,7 +24,7 @@ import { counted } from '../text.js';
 
 /**
  * A run chooses its value by its tag: otherwise two runs that use the same wallets by mistake would send identical
- * transactions, and each would count those of the other as its own. The margin of the gas estimate covers the value.
+ * transactions, and each would count those of the other as its own. Beside fees the value is little.
  */
 const MAX_VALUE = 1000n;
 

@@ -57,6 +57,8 @@ export default function create(options) {
       perWallet,
       perOperation: MAX_PAYMENT_GAS + most,
       likely: { perWallet, perOperation: BigInt(PAYMENT_GAS) + likely },
+      // Where gas is free, nothing else covers it. What other wallets pay back may come too late.
+      value: { perWallet: 0n, perOperation: value },
       ...(!receiversPay && { created: createdBy({ receivers: receivers ?? 0, creations, threads }) }),
     },
     check: async (wallets) => void (receiversPay && (await refuseCode(rpc, wallets))),

@@ -1,6 +1,7 @@
 /** Who is paid: a function of tag, wallet and nonce, spread evenly, never the payer itself. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import createTransfer from '../../../src/workloads/transfer.js';
 import { createPayments } from '../../../src/workloads/payments.js';
 import { equalBy } from '../../helpers/equal-by.js';
 import { hostOf } from './host.js';
@@ -37,6 +38,12 @@ function unevenness(counts) {
   const expected = counts.reduce((sum, count) => sum + count, 0) / counts.length;
   return counts.reduce((sum, count) => sum + (count - expected) ** 2 / expected, 0) / (counts.length - 1);
 }
+
+it('a wallet needs the value of its payments: where gas is free, nothing else covers it', () => {
+  const { kit } = hostOf(TAG);
+  const { gas, next } = createTransfer(/** @type {any} */ ({ kit, settings: { receivers: 3 } }));
+  assert.deepEqual(gas?.value, { perWallet: 0n, perOperation: next(0, 0).value });
+});
 
 describe('receivers that are made', () => {
   it('are addresses, all different, the same in every thread, other ones for another tag', () => {
