@@ -194,19 +194,28 @@ class Audit {
     });
   }
 
-  /** Unresolved operations by position. */
-  #unresolvedBy() {
+  /**
+   * Operations by position that may explain a difference: those that are unresolved, and where there is a difference also those
+   * that the node did not know when it was asked. A node with too much to do takes a transaction long after it was sent.
+   * @param {Mismatch[]} mismatches
+   */
+  #openBy(mismatches) {
+    const different = new Set(mismatches.map(({ walletIndex }) => walletIndex));
     const counts = this.#accounts.map(() => 0);
-    for (const { operation } of this.#ledger.unresolved.values()) counts[operation.account.position] += 1;
+    for (const { operation } of this.#undecided()) {
+      const { account, nonce } = operation;
+      const isUnresolved = this.#ledger.unresolvedOf(account, nonce) !== null;
+      if (isUnresolved || different.has(account.wallet.index)) counts[account.position] += 1;
+    }
     return counts;
   }
 
   /**
-   * The mismatches that unresolved operations cannot explain; pending transactions alone are no mismatch.
+   * The mismatches that open operations cannot explain; pending transactions alone are no mismatch.
    * @param {Mismatch[]} mismatches
    */
   #provenOf(mismatches) {
-    const open = new Map(this.#unresolvedBy().map((count, i) => [this.#accounts[i].wallet.index, count]));
+    const open = new Map(this.#openBy(mismatches).map((count, i) => [this.#accounts[i].wallet.index, count]));
     return mismatches.filter(({ walletIndex, effect, expectedEffect, nonce, expectedNonce }) => {
       const unknown = open.get(walletIndex) ?? 0;
       const difference = Math.abs(Number(BigInt(effect) - BigInt(expectedEffect)));
@@ -230,7 +239,7 @@ class Audit {
       startNonces: accounts.map(({ startNonce }) => startNonce),
       executed: accounts.map((_, i) => this.#claimed(i)),
       reverted: ledger.counts.map(({ reverted }) => reverted),
-      undecided: this.#unresolvedBy(),
+      undecided: this.#openBy(mismatches),
       areOurs: isOurs && mismatches.length === 0 && ledger.foreign.length === 0 && ledger.unresolved.size === 0,
     };
     return workload.reconcile(snapshot).catch((error) => {
@@ -243,8 +252,13 @@ class Audit {
   /** What could not be checked. @param {Mismatch[]} unproven @param {Check[]} checks */
   #gapsOf(unproven, checks) {
     const open = [...this.#ledger.unresolved.values()].map(({ operation }) => operation.account.wallet.index);
-    const waiting = unproven.map(({ walletIndex }) => walletIndex).filter((index) => !open.includes(index));
+    const others = unproven.filter(({ walletIndex }) => !open.includes(walletIndex));
+    const isWaiting = (/** @type {Mismatch} */ { nonce, pendingNonce }) => nonce !== pendingNonce;
+    const waiting = others.filter(isWaiting).map(({ walletIndex }) => walletIndex);
+    const arrived = others.filter((one) => !isWaiting(one)).map(({ walletIndex }) => walletIndex);
     const gaps = checks.filter(({ holds }) => holds === null).map(({ words, why }) => `${words}: ${why}`);
+    if (arrived.length > 0)
+      gaps.unshift(`transactions of wallets ${indexRanges(arrived)} arrived while the chain was read`);
     if (waiting.length > 0) gaps.unshift(`wallets ${indexRanges(waiting)} have pending transactions`);
     if (open.length > 0)
       gaps.unshift(

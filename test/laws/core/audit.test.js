@@ -65,6 +65,35 @@ describe('the result of an audit', () => {
     assert.match(incomplete?.[0] ?? '', /^the status of 2 operations of wallets 0\.\.1 is unknown: /);
   });
 
+  it('incomplete: a transaction that the node did not know arrives while the chain is read', async () => {
+    const run = await begun({
+      ...{ wallets: 2, inFlight: 1 },
+      fault: (wallet, nonce) => (wallet === 0 && nonce === 1 ? 'lose' : 'pass'),
+    });
+    await run.block(100);
+    const { eth_getBlockByNumber: blockAt } = run.handlers;
+    let lateUs = Infinity;
+    run.handlers.eth_getBlockByNumber = (block) => {
+      if (block === 'latest' && run.clock.nowUs() > lateUs) {
+        const { hashes } = /** @type {any} */ (run.accounts[0].slotOf(1)).undecided.operation;
+        const from = run.accounts[0].wallet.address;
+        run.pool.set('0:1', { hash: hashes[0], from, nonce: 1, price: 1, isReverted: false, blockNumber: null });
+        // That of the other wallet stays in the pool.
+        const others = [...run.pool].filter(([key]) => key !== '0:1');
+        others.forEach(([key]) => run.pool.delete(key));
+        run.mine();
+        others.forEach(([key, one]) => run.pool.set(key, one));
+        lateUs = Infinity;
+      }
+      return blockAt(block);
+    };
+    // The time of the audit is over then.
+    const drained = async () => void (lateUs = run.clock.nowUs() + 3_000_000);
+    const { result, incomplete, mismatchCount, neverSent } = await run.end({ mines: false, drained });
+    assert.deepEqual([result, mismatchCount, neverSent], ['incomplete', 0, 1]);
+    assert.deepEqual(incomplete?.[1], 'transactions of wallets 0 arrived while the chain was read');
+  });
+
   it('not exact: more was executed than pending transactions explain', async () => {
     const run = await started();
     run.meddle(0);
