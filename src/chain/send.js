@@ -314,7 +314,7 @@ async function send(sender, order, reservedWei) {
       const { priceLimit, isRaised } = submission;
       throw new PriceRefusedError(wallet, [error.rpcMessage, priceLimit].filter(Boolean).join('; '), isRaised);
     }
-    if (!isNonceUsed(refusal)) throw error;
+    if (!isNonceUsed(refusal)) throw withRemedy(error);
     throw new NonceTakenError(sent, error.rpcMessage);
   }
 }
@@ -361,6 +361,22 @@ function fundsRefused(wallet, { rpcMessage }) {
 }
 
 const POOL_REMEDY = 'give the node a larger pool (geth: --txpool.globalslots), or use fewer wallets';
+
+/** What a user can do about other refusals. @type {ReadonlyArray<[words: RegExp, remedy: string]>} */
+const REMEDIES = [
+  // geth and forks. A load that fills its blocks raises the base fee, an eighth a block.
+  [
+    /tx fee .*exceeds the configured cap/i,
+    'the node limits the fee that a transaction may offer: raise its limit (geth: --rpc.txfeecap), offer less (--max-fee), or wait until the base fee has fallen',
+  ],
+];
+
+/** @param {RpcError} error */
+function withRemedy(error) {
+  const remedy = REMEDIES.find(([words]) => words.test(error.rpcMessage))?.[1];
+  if (remedy !== undefined) error.message += `; ${remedy}`;
+  return error;
+}
 
 /** @param {Wallet} wallet @param {RpcError} error */
 function poolRefused(wallet, { rpcMessage }) {

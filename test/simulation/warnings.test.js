@@ -36,6 +36,15 @@ for (const [what, chain, words] of pools)
     assert.match(found.words, words);
   });
 
+it('a set-up says what to do about a limit of the fee', async () => {
+  const error = { code: -32000, message: 'tx fee (1.89 ether) exceeds the configured cap (1.00 ether)' };
+  const refuse = (/** @type {{method: string}} */ { method }) =>
+    method === 'eth_sendRawTransaction' ? { error } : undefined;
+  const { code, words } = await simulatedRun('-t 2', { before: refuse });
+  assert.equal(code, 69);
+  assert.match(words, /configured cap \(1\.00 ether\) \(-32000\); the node limits the fee .*geth: --rpc\.txfeecap/);
+});
+
 it('blocks have not left out what the pool of a node had lost meanwhile', async () => {
   const { code, words } = await simulatedRun('-t 40 -d 3s', {}, { chain: { silentPoolLimit: 3 } });
   assert.equal(code, 0, words);
