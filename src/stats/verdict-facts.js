@@ -58,7 +58,7 @@ export function factsOf(run) {
     ...{ lostShare: shareOfTime(resubmissions.lostMs), leftOutShare: shareOfTime(resubmissions.leftOutMs) },
     heldBack: heldBack(run),
     // Without these, calls may only have waited in the generator.
-    isUnanswered: counts.verified < counts.started || resubmissions.repeated > (resubmissions.refused ?? 0),
+    isUnanswered: counts.verified < counts.started || unansweredSubmissions(run) > 0,
     // With several in flight more operations fail than wallets are empty. Wallets that are paid become none of these.
     empty:
       run.refills === undefined
@@ -350,6 +350,11 @@ export function endedIn({ counts, intervals }) {
   const waiting = of('timedOut') + of('abandoned');
   const missed = of('failed') + waiting;
   return { waiting, missed, ended: missed + of('verified') };
+}
+
+/** Submissions that were repeated because no answer had come. @param {RunFile} run */
+export function unansweredSubmissions({ generator: { resubmissions } }) {
+  return resubmissions.repeated - (resubmissions.refused ?? 0);
 }
 
 /** What became of the operations of the window that were not verified. @param {RunFile} run */

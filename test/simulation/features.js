@@ -291,6 +291,15 @@ export const BEHAVIOURS = Object.freeze({
     },
     causes: ['endpoint-down'],
   },
+  'submissions that arrive late': {
+    before: (request, { seconds, node, sleep }) => {
+      if (!isSend(request) || !within(seconds, 4, 6.5)) return undefined;
+      // Its queue is long: the connection is lost, and the node takes the transaction after that.
+      void sleep(5000).then(() => node(request.method, request.params));
+      throw new Error('hangs up');
+    },
+    causes: ['endpoint-down', 'node-bound', 'lost'],
+  },
   'a restart': {
     away: [2, 4.5],
     acts: [[2, (chain) => chain.forget(() => true)]],
