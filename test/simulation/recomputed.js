@@ -72,9 +72,11 @@ export const RECOMPUTED = {
     // A call that is compared is reported late, and counts in the row in which it is.
     const isCompared = observed.config.workload.checkRpc !== null;
     if (!hasWindow(run) || isCompared || run.rates.spreadMs !== run.window.durationMs) return;
-    // What stops a load also ends its operations, in one instant of virtual time: they are no more in the window.
+    // What happens in the very instant in which the window ends, such as by what ends both, is in it or not.
     const { toUs } = windowOf(run);
-    if (run.end !== 'duration' && rowsOf(observed).some(({ ended_at_us: endedAtUs }) => endedAtUs === toUs)) return;
+    const isAtEnd = (/** @type {Row} */ row) =>
+      ['accepted_at_us', 'included_at_us', 'ended_at_us'].some((one) => row[one] === toUs);
+    if (rowsOf(observed).some(isAtEnd)) return;
     yield* complaints(() => assertAgrees(run, rowsOf(observed)));
   },
 
@@ -175,9 +177,11 @@ export const RECOMPUTED = {
     }
   },
 
-  *'blocks are those of the chain'({ chain, behaviour }, run) {
+  *'blocks are those of the chain'({ chain, behaviour, blocks: seenBlocks }, run) {
     const { blocks, reorgs, intervals } = run;
     if (reorgs.count > 0 || behaviour.lagMs !== undefined) return;
+    // A reorg after the drain changes what the audit finds, but not what the load has seen.
+    if (seenBlocks.some(({ number, hash }) => chain.blockAt(number).block.hash !== hash)) return;
     const own = new Set(chain.submissions.map(({ hash }) => hash));
     for (const row of [blocks, ...intervals.map((one) => one.blocks)]) {
       if (row.count === 0 || row.firstNumber === null || row.lastNumber === null) continue;
@@ -235,7 +239,7 @@ export const RECOMPUTED = {
     if (config.workload.mix.length === 0) yield* seats(samples, load.inFlight);
   },
 
-  *'the facts of a storm are those of the submissions'(observed, { generator, end }) {
+  *'the facts of a storm are those of the submissions'(observed, { generator, counts, end }) {
     const { chain, config, loadStartUs, behaviour, samples } = observed;
     const { storm, resubmissions } = generator;
     // A slow answer to the last one comes after the end. What a node loses is sent again by later operations, and by the audit.
@@ -252,9 +256,10 @@ export const RECOMPUTED = {
     const { duplicateShare, replaceShare } = config.load;
     if (duplicateShare !== null && (again < duplicates || again > duplicates + others))
       yield `${again} were sent twice, the storm says ${duplicates}, and ${others} were sent again`;
+    // After a refusal the nonce goes to another operation, which may offer another price.
     const other = hashes.size - nonces.size;
     const replacements = storm.replacements + storm.replacementsRefused;
-    if (replaceShare !== null && (other < replacements || other > replacements + others))
+    if (replaceShare !== null && (other < replacements || other > replacements + others + counts.failed))
       yield `${other} were replaced, the storm says ${replacements}, and ${others} were sent again`;
   },
 

@@ -11,7 +11,7 @@ import { blockLine, lineOf } from '../../evidence/format.js';
  * @typedef {{number: number, hash: string, transaction: null}} Lowest
  */
 
-/** Limit of blocks that wait, of hashes of written ones, and of counts of blocks that were not read yet. */
+/** Limit of blocks that wait, of written ones that are kept, and of counts of blocks that were not read yet. */
 const MOST_WAITING = 2048;
 const MOST_WRITTEN = 4096;
 const MOST_EARLY = 4096;
@@ -22,7 +22,7 @@ const SAMPLED = 4;
 export class BlockLines {
   /** Not written yet, in order. @type {Map<number, BlockRow>} */
   #waiting = new Map();
-  /** Hashes of the newest that are written. @type {Map<number, string>} */
+  /** The newest that are written. @type {Map<number, BlockRow>} */
   #written = new Map();
   /** Counts of blocks that were not read yet. @type {BlockCounts[]} */
   #early = [];
@@ -30,7 +30,8 @@ export class BlockLines {
   #mark = -1;
   /** Number of the newest block; -1: none. */
   last = -1;
-  #first = Infinity;
+  /** Number of the first block; Infinity: none. */
+  first = Infinity;
   /** Written blocks with operations of this run that have the lowest hashes: those that are proved. @type {BlockRow[]} */
   sample = [];
   #write;
@@ -42,16 +43,40 @@ export class BlockLines {
 
   /** @param {ReadBlock} block */
   add(block) {
-    const known = this.#waiting.get(block.number)?.hash ?? this.#written.get(block.number);
-    if (known === block.hash) return;
+    if (this.#known(block.number)?.hash === block.hash) return;
     if (block.number <= this.last) this.#remove(block.number);
-    this.last = block.number;
-    this.#first = Math.min(this.#first, block.number);
-    this.#waiting.set(block.number, { ...block, succeeded: 0, reverted: 0 });
-    const own = this.#early.filter(([number, hash]) => isOf(block, number, hash));
-    this.#early = this.#early.filter((one) => !own.includes(one) && one[0] > block.number - MOST_EARLY);
-    own.forEach((counts) => this.count(counts));
+    this.#put({ ...block, succeeded: 0, reverted: 0 });
     if (this.#waiting.size > MOST_WAITING) this.#writeFirst();
+  }
+
+  /** The block of this number, if it is kept. @param {number} number */
+  #known(number) {
+    return this.#waiting.get(number) ?? this.#written.get(number);
+  }
+
+  /** @param {BlockRow} row without the counts that came before it */
+  #put(row) {
+    this.last = row.number;
+    this.first = Math.min(this.first, row.number);
+    this.#waiting.set(row.number, row);
+    const own = this.#early.filter(([number, hash]) => isOf(row, number, hash));
+    this.#early = this.#early.filter((one) => !own.includes(one) && one[0] > row.number - MOST_EARLY);
+    own.forEach((counts) => this.count(counts));
+  }
+
+  /**
+   * The blocks of the chain from a number on, at the end of the run: a reorg of which only the newest block was read has replaced
+   * others as well. Those that are still there keep their counts.
+   * @param {readonly ReadBlock[]} blocks in order
+   */
+  correct(blocks) {
+    const rows = blocks.map((block) => {
+      const known = this.#known(block.number);
+      return known?.hash === block.hash ? known : { ...block, succeeded: 0, reverted: 0 };
+    });
+    if (blocks.length === 0 || rows.every((row) => this.#known(row.number) === row)) return;
+    this.#remove(blocks[0].number);
+    rows.forEach((row) => this.#put(row));
   }
 
   /** The blocks from this number on have left the chain. @param {number} from */
@@ -72,8 +97,11 @@ export class BlockLines {
     if (row !== undefined && isOf(row, number, hash)) {
       row.succeeded += succeeded;
       row.reverted += reverted;
-    } else if (written !== undefined && (hash === null || hash === written)) this.#add(counts);
-    else if (number >= this.#first && number < this.#oldest) this.#add(counts);
+    } else if (written !== undefined && isOf(written, number, hash)) {
+      written.succeeded += succeeded;
+      written.reverted += reverted;
+      this.#add(counts);
+    } else if (number >= this.first && number < this.#oldest) this.#add(counts);
     // Of a block that was not read yet: another one may have been at its height.
     else this.#early = [...this.#early.slice(-MOST_EARLY), counts];
   }
@@ -109,7 +137,7 @@ export class BlockLines {
   #writeFirst() {
     const [row] = this.#waiting.values();
     this.#waiting.delete(row.number);
-    this.#written.set(row.number, row.hash);
+    this.#written.set(row.number, row);
     if (this.#written.size > MOST_WRITTEN)
       this.#written.delete(/** @type {number} */ (this.#written.keys().next().value));
     this.#write(blockLine(row));

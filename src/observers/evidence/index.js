@@ -16,16 +16,20 @@ import { EvidenceThread } from './thread.js';
  *
  * @import { Rpc, SeenBlock, Wallet } from '../../contracts/chain.d.ts'
  * @import { OperationIdentity, TransactionStatus } from '../../contracts/load.d.ts'
- * @import { RunFile } from '../../contracts/run-file.d.ts'
+ * @import { Reorgs, RunFile } from '../../contracts/run-file.d.ts'
  * @import { BlockRow } from '../../evidence/format.js'
  * @import { ObserverRow } from '../index.js'
  * @import { OpenOptions, RunEnd, RunObserver, StatusBlock } from '../observer.d.ts'
+ * @import { ReadBlock } from './blocks.js'
  * @import { BlockCounts } from './thread.js'
  */
 
 /** Blocks of the drain and the audit that are read at the end, and how many of them at once. */
 const MOST_LATE_BLOCKS = 20_000;
 const BLOCKS_AT_ONCE = 50;
+
+/** The last blocks of a run, of which a reorg may have replaced some without a reading. */
+const MOST_CORRECTED = 256;
 
 /** Wallets whose lines are made together. */
 const WALLETS_AT_ONCE = 1000;
@@ -106,8 +110,12 @@ class Evidence {
   }
 
   /** @param {RunEnd} ended */
-  async finish({ rpc, audit, isAborted }) {
-    if (audit !== null && !isAborted) await this.#readUpTo(rpc, audit.blockNumber);
+  async finish({ rpc, audit, isAborted, reorgs }) {
+    if (audit !== null && !isAborted) {
+      const end = audit.blockNumber;
+      for await (const block of this.#read(rpc, this.#blocks.missingFrom(end), end)) this.#blocks.add(block);
+      await this.#correct(rpc, reorgs, end);
+    }
     this.#blocks.end();
     if (audit !== null && !isAborted) await this.#prove(rpc);
     for (const line of walletLines(
@@ -118,14 +126,18 @@ class Evidence {
     this.#bodySha256 = this.#body.digest('hex');
   }
 
-  /** The blocks between the last one that was read during the load and that of the audit. @param {Rpc} rpc @param {number} end */
-  async #readUpTo(rpc, end) {
-    const first = this.#blocks.missingFrom(end);
+  /**
+   * Blocks of the chain. Without some of them stress verify says which blocks are missing.
+   * @param {Rpc} rpc
+   * @param {number} first
+   * @param {number} end
+   * @returns {AsyncGenerator<ReadBlock>}
+   */
+  async *#read(rpc, first, end) {
     const count = Math.min(MOST_LATE_BLOCKS, end - first + 1);
     for (let at = 0; at < count; at += BLOCKS_AT_ONCE) {
       const size = Math.min(BLOCKS_AT_ONCE, count - at);
       const asked = Array.from({ length: size }, (_, i) => blockAt(first + at + i));
-      // Without them stress verify says which blocks are missing.
       const blocks = await unlessFailed(askAll(rpc, asked, 'audit'), null);
       if (blocks === null) return;
       for (const block of blocks) {
@@ -137,9 +149,20 @@ class Evidence {
           transactions: { length: transactions },
         } = block;
         const gas = { gasUsed: block.gasUsed ?? 0, gasLimit: block.gasLimit ?? 0 };
-        this.#blocks.add({ number, hash, timestampS, transactions, ...gas });
+        yield { number, hash, timestampS, transactions, ...gas };
       }
     }
+  }
+
+  /** Of a reorg that came with the end of the load, only the newest blocks were read. @param {Rpc} rpc @param {Reorgs} reorgs @param {number} end */
+  async #correct(rpc, { events }, end) {
+    const late = events.map(({ blockNumber }) => blockNumber).filter((number) => number > end - MOST_CORRECTED);
+    if (late.length === 0) return;
+    const first = Math.max(Math.min(...late), this.#blocks.first);
+    /** @type {ReadBlock[]} */
+    const blocks = [];
+    for await (const block of this.#read(rpc, first, end)) blocks.push(block);
+    if (blocks.length === end - first + 1) this.#blocks.correct(blocks);
   }
 
   /** @param {Rpc} rpc */

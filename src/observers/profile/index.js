@@ -24,8 +24,9 @@ class ProfileObserver {
   /**
    * @param {(onMessage: (message: any) => void) => SideThread} openThread
    * @param {Pick<LoadConfig, 'warmupMs' | 'durationMs'> & {clock: Clock}} times
+   * @param {AbortSignal} cut the load ends before its time: what is read then is not of the window
    */
-  constructor(openThread, times) {
+  constructor(openThread, times, cut) {
     this.#times = times;
     /** @type {() => void} */
     let begun = () => {};
@@ -34,6 +35,7 @@ class ProfileObserver {
       if (profiles === undefined) begun();
       else this.#profiles = profiles;
     });
+    cut.addEventListener('abort', () => this.#thread.post({ isOver: true }), { once: true });
     /** Resolves when the thread can read profiles: on a busy machine it takes seconds to start. */
     this.ready = Promise.race([hasBegun, this.#thread.result]);
   }
@@ -74,13 +76,13 @@ function whyMissing({ missing }) {
 /** @type {ObserverRow} */
 export const profile = {
   open: async ({ load, network: { insecure }, chain: { nodeProfile = [] } }, given) => {
-    const { openThread, unlessStopped, nodePid, clock } = given;
+    const { openThread, unlessStopped, nodePid, clock, stop } = given;
     if (nodeProfile.length === 0) return null;
     const sources = nodeProfile.map(({ name, url }) => ({ name, url: url?.href ?? null, pid: nodePid }));
     const module = new URL('thread.js', import.meta.url);
     const open = (/** @type {(message: unknown) => void} */ onMessage) =>
       openThread(module, { sources, insecure }, onMessage);
-    const profiles = new ProfileObserver(open, { ...load, clock });
+    const profiles = new ProfileObserver(open, { ...load, clock }, stop.drain);
     await unlessStopped(() => profiles.ready);
     return profiles;
   },
