@@ -46,7 +46,8 @@ const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 /** @type {Part} */
 const WHOLE = Object.freeze({ first: 0, count: 1, of: 1 });
 
-const FORM = 'a line is a JSON-RPC request such as {"method": "eth_chainId"}, or a batch of them; see docs/workloads.md';
+const FORM =
+  'a line is a JSON-RPC request such as {"method": "eth_chainId"}, or a batch of them; see docs/workloads.md';
 const CURE = 'correct it, or put # before it';
 const NO_TEXT = 'it is not UTF-8 text; unpack the file (gunzip), or convert it to UTF-8 (iconv)';
 
