@@ -1,5 +1,5 @@
 /**
- * The paged lists of docs/reproductions.md: users who list logs page by page, on a geth as it is and on one with smaller
+ * The paged lists of docs/evidence.md: users who list logs page by page, on a geth as it is and on one with smaller
  * caches, which have the same chain. The nodes take turns, A B B A, and stress compare says what differs.
  *
  *     npm run reproduce:pages -- [--logs 2000] [--bytes 10240] [--page-size 100] [--users 10] [--iterations 30]

@@ -1,5 +1,5 @@
 /**
- * A published experiment again, on a real node that is started for it: makes the tables of docs/reproductions.md.
+ * A published experiment again, on a real node that is started for it: makes the tables of docs/evidence.md.
  *
  *     node scripts/reproduce.js geth|avalanche [--period N] [--few-ports] flare|cometbft|stellar [option of stress...]
  *

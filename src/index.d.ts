@@ -1,4 +1,4 @@
-/** The types of the library, as docs/library.md explains it. */
+/** The types of the library, as docs/outputs.md explains it. */
 import type { IntervalRow, RunFile, RungJson } from './contracts/run-file.d.ts';
 import type { Create, Workload } from './contracts/workload.d.ts';
 

@@ -28,7 +28,7 @@ export {
 
 /**
  * The library: a run inside of another program. It prints nothing, installs no handlers of the process, and leaves
- * nothing open. docs/library.md describes it, index.d.ts has its types.
+ * nothing open. docs/outputs.md describes it, index.d.ts has its types.
  *
  * @import { Log } from './contracts/common.d.ts'
  * @import { Config } from './contracts/config.d.ts'

@@ -1,11 +1,11 @@
-/** The results page, docs/benchmarks.md: each benchmark has a section of it between two comments. */
+/** The results page, docs/evidence.md: each benchmark has a section of it between two comments. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const FILE = fileURLToPath(new URL('../../docs/benchmarks.md', import.meta.url));
+const FILE = fileURLToPath(new URL('../../docs/evidence.md', import.meta.url));
 
 /**
  * Prints the section of a benchmark and, with --write, puts it into the results page.

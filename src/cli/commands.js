@@ -98,7 +98,7 @@ export const commands = {
     claimFile(file, `${displayName(file)} is there already: give another name`);
     await writeFileAtomically(file, text);
     const what = file === given ? 'that runs as it is' : 'with a call of each function: change its values';
-    say(outputs, `${displayName(file)} is a workload ${what}; docs/own-workload.md says how to go on`);
+    say(outputs, `${displayName(file)} is a workload ${what}; docs/workloads.md says how to go on`);
     say(outputs, `next: stress -t 5 -d 3s --workload ${shellWord(displayName(file))}`);
     return EXIT.ok;
   },

@@ -31,7 +31,7 @@ export const contractRows = (commands) => [
     help: "function that each operation calls, such as 'transfer(address,uint256)'" },
   { name: 'args', workload: CONTRACT, argument: 'LIST', isJson: true, parse: parse.argumentList, commands, needs: ['function'],
     defaultText: 'none',
-    help: "its values, separated by commas, such as '{{wallet.next}},1', or a JSON array; templates: docs/calls.md" },
+    help: "its values, separated by commas, such as '{{wallet.next}},1', or a JSON array; templates: docs/workloads.md" },
   { name: 'calldata', workload: CONTRACT, argument: 'DATA|FILE', parse: parse.pathName, commands,
     file: 'read',
     help: 'calldata in place of --function: 0x and hexadecimal digits, or a file with one in each line' },

@@ -396,7 +396,7 @@ const TABLE = {
       help: 'parameters of --method: a JSON array' },
     { name: 'calls', workload: 'rpc', argument: 'FILE', choices: CALL_PRESETS, parse: parse.pathName, commands: LOAD,
       file: 'read', excludes: ['method', 'params'],
-      help: 'calls in place of --method: a preset, or a file as in docs/calls.md, such as recorded requests, one a line' },
+      help: 'calls in place of --method: a preset, or a file as in docs/workloads.md, such as recorded requests, one a line' },
     { name: 'calls-order', workload: 'rpc', argument: 'ORDER', choices: ['file', 'random'], commands: LOAD,
       defaultText: 'file', needs: ['calls'],
       help: 'order of recorded requests; in both, each is sent once before one is sent again' },

@@ -676,7 +676,7 @@ export type GeneratorFacts = {
   pauses?: Pauses;
   /** With --nonce-order, --duplicate-share or --replace-share: what was sent on purpose, of the whole run. */
   storm?: StormFacts;
-  /** Error answers to submissions of the load, by what they mean (docs/reliability.md), also of operations that were verified or timed out. Not there: none was refused. */
+  /** Error answers to submissions of the load, by what they mean (docs/limits.md), also of operations that were verified or timed out. Not there: none was refused. */
   refusals?: Record<string, { count: number; words: string }>;
   /** How many transactions of the run the node keeps, learned from what it refused or lost. As many operations are kept in flight. */
   nodeLimits?: NodeLimitFacts;

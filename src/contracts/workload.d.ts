@@ -1,5 +1,5 @@
 /**
- * The contract of a workload of your own, `evm-stress/workload@1`, as docs/own-workload.md explains it:
+ * The contract of a workload of your own, `evm-stress/workload@1`, as docs/workloads.md explains it:
  *
  *     export const contract = 'evm-stress/workload@1';
  *     /** @type {import('evm-stress/workload').Create} *\/

@@ -49,7 +49,7 @@ export const CALL_PRESETS = Object.freeze(['light', 'wallet', 'indexer', 'pages'
 const SCHEMA = 'evm-stress/calls@1';
 /** Each call has figures of its own, whose number is limited. */
 const MAX_CALLS = 60;
-const ADVICE = `it must be {"schema": "${SCHEMA}", "calls": [{"method": "eth_blockNumber"}]} at least; see docs/calls.md`;
+const ADVICE = `it must be {"schema": "${SCHEMA}", "calls": [{"method": "eth_blockNumber"}]} at least; see docs/workloads.md`;
 
 /** The form of a path in an answer. */
 const PATH = '^(\\$|(\\$\\.)?[\\w-]+(\\.[\\w-]+)*)$';

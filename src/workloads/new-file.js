@@ -62,7 +62,7 @@ function fileOf({ source, named, inputs, functions, workload }) {
  *
  *     stress -t 5 -d 3s --workload ./${workload}
  *
- * docs/own-workload.md explains every part. Calls that need no code: --workload contract, in docs/workloads.md.
+ * docs/workloads.md explains every part, and calls that need no code: --workload contract.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

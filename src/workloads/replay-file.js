@@ -46,7 +46,8 @@ const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 /** @type {Part} */
 const WHOLE = Object.freeze({ first: 0, count: 1, of: 1 });
 
-const FORM = 'a line is a JSON-RPC request such as {"method": "eth_chainId"}, or a batch of them; see docs/calls.md';
+const FORM =
+  'a line is a JSON-RPC request such as {"method": "eth_chainId"}, or a batch of them; see docs/workloads.md';
 const CURE = 'correct it, or put # before it';
 const NO_TEXT = 'it is not UTF-8 text; unpack the file (gunzip), or convert it to UTF-8 (iconv)';
 
@@ -199,7 +200,7 @@ function callOf(text, where, file, allowWrites) {
     if (params !== null && typeof params !== 'object')
       throw wrong(`the params of ${method} are neither an array nor an object; ${CURE}`);
     if (check !== undefined || weight !== undefined)
-      throw wrong('check and weight are of a calls file, which begins with {"schema": ...}; see docs/calls.md');
+      throw wrong('check and weight are of a calls file, which begins with {"schema": ...}; see docs/workloads.md');
     if (!allowWrites && mayWrite(method))
       throw new RefusedError(
         `${displayName(file)}, ${where}: ${method} may change the chain or the node; put # before it, or give --allow-writes`,

@@ -1,6 +1,6 @@
 /**
  * A workload of your own. It runs as it is: stress -t 5 -d 3s --workload ./THIS_FILE
- * docs/own-workload.md explains every part, docs/examples has more of them.
+ * docs/workloads.md explains every part, docs/examples has more of them.
  */
 
 /** Which contract between stress and this file it is written for. */

@@ -9,7 +9,7 @@ import { temporaryFolder } from '../helpers/temporary.js';
 
 /** @import { TestContext } from 'node:test' */
 
-const [, EXAMPLE] = /```js\n([\s\S]*?)```/.exec(readFileSync(join(ROOT, 'docs/library.md'), 'utf8')) ?? [];
+const [, EXAMPLE] = /```js\n([\s\S]*?)```/.exec(readFileSync(join(ROOT, 'docs/outputs.md'), 'utf8')) ?? [];
 
 /**
  * Runs a program that has the package installed.
@@ -26,7 +26,7 @@ function program(t, text) {
 }
 
 describe('the library', () => {
-  it('runs the example of docs/library.md, and prints nothing itself', (t) => {
+  it('runs the example of docs/outputs.md, and prints nothing itself', (t) => {
     const { status, stdout, stderr } = program(t, EXAMPLE);
     assert.equal(status, 0, stderr);
     assert.equal(stderr, '');

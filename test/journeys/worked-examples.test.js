@@ -19,18 +19,18 @@ const PAGE = readFileSync(join(ROOT, 'docs/contributing.md'), 'utf8');
 
 /**
  * @param {TestContext} t
- * @param {string} title of a section with one diff
- * @returns {string} bin/stress.js of a copy that has the diff
+ * @param {string} title of a section that links to one patch
+ * @returns {string} bin/stress.js of a copy to which the patch is applied
  */
 function copyWith(t, title) {
   const [, section = ''] = PAGE.split(`## ${title}\n`);
-  const [, diff] = /```diff\n([\s\S]*?)```/.exec(section.split('\n## ')[0]) ?? [];
-  assert.ok(diff !== undefined, `no diff below ${title}`);
+  const [, patch] = /\((examples\/extend\/[\w-]+\.diff)\)/.exec(section.split('\n## ')[0]) ?? [];
+  assert.ok(patch !== undefined, `no patch below ${title}`);
   const copy = temporaryFolder(t);
   for (const name of ['src', 'bin', 'docs', 'contracts', 'scripts', '.prettierrc.json', 'package.json'])
     cpSync(join(ROOT, name), join(copy, name), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
-  const { status, stderr } = spawnSync('git', ['apply', '-'], { cwd: copy, input: diff, encoding: 'utf8' });
+  const { status, stderr } = spawnSync('git', ['apply', join(ROOT, 'docs', patch)], { cwd: copy, encoding: 'utf8' });
   assert.equal(status, 0, stderr);
   return join(copy, 'bin/stress.js');
 }

@@ -1,5 +1,5 @@
 /**
- * What happens when the local ports run out: the experiment of docs/reliability.md. Each file of inside/ runs in a network
+ * What happens when the local ports run out: the experiment of docs/limits.md. Each file of inside/ runs in a network
  * namespace of its own, which has no name, so that the kernel removes it with its last process however that ends.
  */
 import assert from 'node:assert/strict';

@@ -1,6 +1,6 @@
 /**
  * API nodes are killed, wiped and brought back while a load below saturation goes on. With ROTATING_SECONDS=300 this is
- * the experiment of docs/reproductions.md, whose table it prints.
+ * the experiment of docs/evidence.md, whose table it prints.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -7,7 +7,7 @@ import { it } from 'node:test';
 import { ROOT } from '../helpers/cli.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
-const [, EXAMPLE] = /```js\n([\s\S]*?)```/.exec(readFileSync(join(ROOT, 'docs/library.md'), 'utf8')) ?? [];
+const [, EXAMPLE] = /```js\n([\s\S]*?)```/.exec(readFileSync(join(ROOT, 'docs/outputs.md'), 'utf8')) ?? [];
 
 it('has types: a TypeScript program compiles against the packed package, and a wrong one does not', (t) => {
   const folder = temporaryFolder(t);

@@ -165,7 +165,7 @@ describe('figureNames()', () => {
 
   it('the codes of failures are those of docs/measurement.md', () => {
     const page = readFileSync(new URL('../../../docs/measurement.md', import.meta.url), 'utf8');
-    const rows = page.slice(page.indexOf('## Failures'), page.indexOf('## The audit')).match(/^\| `.*?\|/gm) ?? [];
+    const rows = page.slice(page.indexOf('## Failures'), page.indexOf('## The audit')).match(/^- `.*?: /gm) ?? [];
     const documented = rows.flatMap((row) => [...row.matchAll(/`(\w+)`/g)].map(([, code]) => code));
     assert.ok(documented.length >= 15);
     for (const code of documented) assert.ok(figureOf(`failed.${code.replace(/_$/, '_timeout')}`), code);

@@ -51,7 +51,7 @@ describe('a calls file', () => {
 
   /** Entries of a file. @type {Array<[string, unknown, RegExp]>} */
   const entries = [
-    ['an unknown key', { method: 'b', wieght: 2 }, /: \/calls\/0 .*add.* \("wieght"\); .*; see docs\/calls\.md$/],
+    ['an unknown key', { method: 'b', wieght: 2 }, /: \/calls\/0 .*add.* \("wieght"\); .*; see docs\/workloads\.md$/],
     ['a method that is no name', { method: 'eth call' }, /\/calls\/0\/method must match/],
     ['a weight of 0', { method: 'a', weight: 0 }, /\/weight must be > 0/],
     ['an unknown template', { method: 'b', params: [{ x: '{{block.newest}}' }] }, /\{\{block\.newest\}\} is no temp/],
