@@ -211,8 +211,8 @@ export const FILES = Object.freeze({
  * @property {Readonly<Record<number, number>>} [lagMs] by number of the node
  * @property {Array<readonly [seconds: number, act: (chain: ReturnType<typeof createMemoryChain>) => void]>} [acts] since
  *   the load began
- * @property {(request: RpcRequest, context: Context & {seconds: number, node: number}) => Answer | undefined} [before] the
- *   answer in place of the node's; seconds: since the load began, negative before; one that throws hangs up
+ * @property {(request: RpcRequest, context: Omit<Context, 'node'> & {seconds: number, node: number, ask: Context['node']}) => Answer | undefined} [before] the
+ *   answer in place of the node's; seconds: since the load began, negative before; node: its number; ask: the node itself; one that throws hangs up
  * @property {(request: RpcRequest, answer: Answer, context: Context & {seconds: number, node: number}) => Answer | undefined} [after]
  * @property {(request: {method: string}) => number} [takesMs] before the node takes a request
  * @property {readonly [from: number, to: number, node?: number]} [away] seconds of the load in which no node, or this one, answers
@@ -292,10 +292,10 @@ export const BEHAVIOURS = Object.freeze({
     causes: ['endpoint-down'],
   },
   'submissions that arrive late': {
-    before: (request, { seconds, node, sleep }) => {
+    before: (request, { seconds, ask, sleep }) => {
       if (!isSend(request) || !within(seconds, 4, 6.5)) return undefined;
       // Its queue is long: the connection is lost, and the node takes the transaction after that.
-      void sleep(5000).then(() => node(request.method, request.params));
+      void sleep(5000).then(() => ask(request.method, request.params));
       throw new Error('hangs up');
     },
     causes: ['endpoint-down', 'node-bound', 'lost'],

@@ -313,11 +313,12 @@ function transportsOf({ before, after, takesMs = () => 0, lagMs = {} }, chain, c
     /** @type {any} */
     const dialect = {
       before: (/** @type {any} */ request, /** @type {any} */ context) => {
+        const own = () => ({ ...context, ask: context.node, ...more() });
         note(node, request);
         if (isAway(node)) throw new Error('connection refused');
         const waitMs = takesMs(request) + silentMs();
-        if (waitMs > 0) return clock.sleep(waitMs).then(() => before?.(request, { ...context, ...more() }));
-        return before?.(request, { ...context, ...more() });
+        if (waitMs > 0) return clock.sleep(waitMs).then(() => before?.(request, own()));
+        return before?.(request, own());
       },
       after: (/** @type {any} */ request, /** @type {any} */ answer, /** @type {any} */ context) =>
         after?.(request, answer, { ...context, ...more() }),
