@@ -375,9 +375,22 @@ function isSecretFile({ file }, text) {
   return file === 'secret' && (existsSync(text) || withoutKeys(text) === text);
 }
 
-/** Private keys, user and password of a URL, and settings of the user's workload that are secrets by their name. */
-const SECRETS =
-  /\b(0x)?[0-9a-f]{64}\b|(?<=:\/\/)[^\s/?#@]+(?=@)|(?<=^\s*\w*(token|secret|password|passphrase|credentials?|(api|private|access)_?key)=).+/gis;
+/** What a setting, a member of JSON or a parameter of a URL is called if it is a secret. */
+const SECRET_NAME =
+  '[\\w-]*(?:token|secret|passw(?:or)?d|passphrase|\\bpass|pwd|credentials?|jwt|bearer|auth|authorization|mnemonic|seed_?phrase|key)';
+
+/** Private keys; user, password and long parts of the path of a URL; and what is a secret by its name. */
+const SECRETS = new RegExp(
+  [
+    '\\b(?:0x)?[0-9a-f]{64}\\b',
+    '(?<=://)[^\\s/?#@]+(?=@)',
+    '(?<=://[^\\s"\']{1,1000}/)[^\\s/?#"\']{20,}',
+    `(?<=^\\s*${SECRET_NAME}=).+`,
+    `(?<=[?&]${SECRET_NAME}=)[^&#\\s"']+`,
+    `(?<="${SECRET_NAME}"\\s*:\\s*")[^"]+`,
+  ].join('|'),
+  'gis',
+);
 
 /** The values of an option without secrets. @param {Option} option @param {unknown} value @param {OptionValue} found @returns {string[]} */
 function shownTexts(option, value, { text, parts }) {

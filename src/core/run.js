@@ -228,7 +228,7 @@ async function loadAndAudit(run) {
       isPlain: run.plan.workload.kind === 'call',
       begin: async () => {
         const loadStartUs = await waitForStart(run, watch);
-        observers.begin(toolsOf(run, watch));
+        observers.begin({ ...toolsOf(run, watch), startUs: loadStartUs });
         return loadStartUs;
       },
     });

@@ -78,8 +78,8 @@ export type OpenOptions = {
 export type RunObserver = Pick<Observer, 'block' | 'status'> & {
   /** of its sides in the threads: plain data; absent: it has none there */
   plan?: unknown;
-  /** noAnswer: aborts when the end of the run no longer waits for an endpoint that answers nothing */
-  begin?: (run: { warnOf: Warn; warnOnce: Warn; control: Control; noAnswer: AbortSignal }) => void;
+  /** startUs: of the load; noAnswer: aborts when the end of the run no longer waits for an endpoint that answers nothing */
+  begin?: (run: { startUs: number; warnOf: Warn; warnOnce: Warn; control: Control; noAnswer: AbortSignal }) => void;
   /** the warm-up measures it; null: nothing to measure */
   rate?: MeasuredRate | null;
   /** an automatic warm-up has set the window */

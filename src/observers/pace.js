@@ -51,15 +51,14 @@ class Pace {
   }
 
   /** @type {NonNullable<RunObserver['begin']>} */
-  begin({ control, warnOnce }) {
-    const { target, clock } = this.#options;
+  begin({ startUs, control, warnOnce }) {
+    const { target } = this.#options;
     this.#control = control;
     this.#warnOnce = warnOnce;
     // The wait for a common start is no part of the load.
-    const nowUs = clock.nowUs();
-    this.#held.restart(nowUs);
+    this.#held.restart(startUs);
     this.#current = nothing();
-    if (this.#held.isHeld) control.hold(BASE_FEE, nowUs);
+    if (this.#held.isHeld) control.hold(BASE_FEE, startUs);
     if (target === null) return;
     this.#tell(0);
     void this.#watch();

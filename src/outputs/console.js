@@ -1,5 +1,5 @@
 import { Distribution } from '../stats/histogram.js';
-import { statesGas } from '../stats/metrics.js';
+import { statesGas } from '../stats/figures.js';
 import { countedWords } from '../stats/sample.js';
 import { byCode, count, digits, hangingIndent, printable, seconds, timeText } from '../text.js';
 import { boundedMs } from './format.js';

@@ -3,7 +3,7 @@ import { cannotWrite, writeFileAtomically } from '../files.js';
 import { auditResult } from '../stats/audit-result.js';
 import { windowMs } from '../stats/figures.js';
 import { placeOf } from '../stats/run-file.js';
-import { isPlain } from '../stats/sample.js';
+import { actorsText } from '../stats/sample.js';
 import { counted, printable, seconds } from '../text.js';
 import { endText, runTables } from './summary.js';
 import { namedColumns, wordColumns } from './table.js';
@@ -38,11 +38,10 @@ export function createMarkdownOutput({ markdown }) {
 
 /** @param {RunFile} run @returns {string} */
 export function runMarkdown(run) {
-  const { warnings, end, config, environment } = run;
+  const { warnings, end, environment } = run;
   const title = bold(`stress ${resultWords(run)}`);
   if (end === 'set_up_failed') return markdownOf([title, ...warnings.map(escaped)]);
-  const noun = isPlain(run) ? 'user' : 'wallet';
-  const load = `${counted(config.threads, noun)}, ${seconds(windowMs(run))}, ${environment.clientVersion ?? 'a node'} at ${placeOf(run)}`;
+  const load = `${actorsText(run)}, ${seconds(windowMs(run))}, ${environment.clientVersion ?? 'a node'} at ${placeOf(run)}`;
   const tables = runTables(run);
   const limit = tables.filter(({ id }) => id === 'limit');
   return markdownOf([title, ...[...new Set([...limit, ...tables])].map(markdownTable), escaped(load)]);

@@ -1,5 +1,5 @@
 import { OutputError } from '../errors.js';
-import { statesGas } from '../stats/metrics.js';
+import { statesGas } from '../stats/figures.js';
 import { BoundedFile } from '../bounded-file.js';
 import { warnBy } from './log.js';
 import { stdout } from './streams.js';

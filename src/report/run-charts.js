@@ -1,7 +1,6 @@
 import { boundedMs } from '../outputs/format.js';
-import { STAGES, censoredOf, fullnessOf } from '../stats/figures.js';
+import { STAGES, censoredOf, fullnessOf, statesGas } from '../stats/figures.js';
 import { recordedValues } from '../stats/histogram.js';
-import { statesGas } from '../stats/metrics.js';
 import { countedWords, isPlain } from '../stats/sample.js';
 import { Series } from '../stats/throughput.js';
 import { IN_WINDOW, LOGARITHMIC, LOOKS, isSkewed, middle, rounded, sentence } from './charts.js';

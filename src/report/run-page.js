@@ -7,10 +7,10 @@ import { tableOf } from '../outputs/table.js';
 import { auditResult } from '../stats/audit-result.js';
 import { censoredOf, shownFigure, windowMs } from '../stats/figures.js';
 import { STILL_RUNNING, placeOf } from '../stats/run-file.js';
-import { isPlain } from '../stats/sample.js';
+import { actorsText, isPlain } from '../stats/sample.js';
 import { LIMIT_WORDS, judge } from '../stats/verdict.js';
 import { capital, chartBox, panelsFigure, sentence } from './charts.js';
-import { byCode, counted, digits, quantity, seconds } from '../text.js';
+import { byCode, digits, quantity, seconds } from '../text.js';
 import { flamesOf, profileParts } from './flame.js';
 import { folded, html, renderPage, section } from './html.js';
 import { noIntervals, runData } from './run-charts.js';
@@ -47,8 +47,7 @@ export function runPage(whole, live) {
   const { config, environment, startedAt } = run;
   const data = runData(run);
   const where = environment.endpoint == null ? '' : ` on ${placeOf(run)}`;
-  const noun = isPlain(run) ? 'user' : 'wallet';
-  const wallets = typeof config.threads === 'number' ? `${counted(config.threads, noun)}, ` : '';
+  const wallets = typeof config.threads === 'number' ? `${actorsText(run)}, ` : '';
   return renderPage({
     title: `${config.workload ?? 'Run'}${where}, ${wallets}${minuteOf(startedAt)}`,
     verdict: verdict(run),

@@ -317,9 +317,20 @@ function differences(run) {
   const [value, unavailable] = ['answers_differ', 'check_unavailable'].map((code) =>
     sinceWindow('failures', code)(run),
   );
-  // An operation with an answer is open until it is compared.
-  const censored = unavailable + run.counts.abandoned;
+  const censored = Math.max(unavailable + run.counts.abandoned, unansweredCalls(run) - value);
   return { value, atMost: value + censored, censored };
+}
+
+/** Calls since the window began that were not verified: all but those with another answer were compared with nothing. @param {RunFile} run */
+function unansweredCalls(run) {
+  const { mix } = /** @type {any} */ (run.environment).workload;
+  // An operation with an answer is open until it is compared.
+  if (mix === undefined) return sinceWindow('counts', 'failed')(run) + run.counts.timedOut + run.counts.abandoned;
+  const transactions = mix.map((/** @type {{name: string}} */ { name }) => name);
+  const calls = Object.entries(run.byName ?? {}).filter(([name]) => !transactions.includes(name));
+  return calls.reduce((sum, [, { counts, failedInWarmUp = 0 }]) => {
+    return sum + counts.failed - failedInWarmUp + counts.timedOut + counts.abandoned;
+  }, 0);
 }
 
 /** @param {RunFile} run @returns {number | Unknown} */
@@ -347,10 +358,15 @@ function gasPerOperation(run) {
   return known === undefined ? unknown(reasonOf(run, '/gas')) : known.used / known.operations;
 }
 
-/** Blocks with a gas limit. @param {BlockTotals} blocks */
-function blocksOfKnownFullness({ gasLimit, fullness = {} }) {
+/** Each transaction takes gas: without any the node states none. @param {{transactions: number, gasUsed: number}} blocks */
+export function statesGas({ transactions, gasUsed }) {
+  return transactions === 0 || gasUsed > 0;
+}
+
+/** Blocks with a gas limit, of a chain that states what they used. @param {BlockTotals} blocks */
+function blocksOfKnownFullness({ gasLimit, fullness = {}, ...used }) {
   // Files of before count blocks without a gas limit as empty ones.
-  return gasLimit === 0 ? 0 : Object.values(fullness).reduce((sum, count) => sum + count, 0);
+  return gasLimit === 0 || !statesGas(used) ? 0 : Object.values(fullness).reduce((sum, count) => sum + count, 0);
 }
 
 /** In percent. @param {BlockTotals} blocks @returns {number | null} null: none has a gas limit */
@@ -362,7 +378,7 @@ function meanFullness(blocks) {
 /** In percent, of files of any version. @param {BlockTotals} blocks @returns {number | null} null: none has a gas limit */
 export function fullnessOf(blocks) {
   const { count, gasUsed, gasLimit } = blocks;
-  if (count === 0 || !gasLimit) return null;
+  if (count === 0 || !gasLimit || !statesGas(blocks)) return null;
   // Older files have the limit of the last block only.
   return meanFullness(blocks) ?? (100 * gasUsed) / (count * gasLimit);
 }
@@ -379,7 +395,11 @@ function fullnessPercentile(blocks, p) {
 
 /** @param {(blocks: BlockTotals) => number | null} of @returns {Figure['read']} */
 function ofFullness(of) {
-  return (run) => of(run.blocks) ?? unknown(reasonOf(run, '/environment/blockGasLimit'));
+  return (run) =>
+    of(run.blocks) ??
+    unknown(
+      statesGas(run.blocks) ? reasonOf(run, '/environment/blockGasLimit') : reasonOf(run, '/rates/chainGasPerSecond'),
+    );
 }
 
 /** The censored operations; older run files only have those that timed out. @param {Pick<RunFile, 'latency'>} run */

@@ -1,4 +1,4 @@
-import { COUNTS } from './figures.js';
+import { COUNTS, statesGas } from './figures.js';
 import {
   COUNTERS,
   SAME_TIME,
@@ -55,11 +55,6 @@ export const COUNTED = {
     }),
   ),
 };
-
-/** Each transaction takes gas: without any the node states none. @param {{transactions: number, gasUsed: number}} blocks */
-export function statesGas({ transactions, gasUsed }) {
-  return transactions === 0 || gasUsed > 0;
-}
 
 /** All threads and instances see the same blocks, but each only its own transactions in them. @type {Rule} */
 export const BLOCKS = {

@@ -1,9 +1,8 @@
 import { EXIT, worstExit } from '../errors.js';
 import { cutShort, gasRateNotHeld, rateNotHeld, shortWindow } from './growth.js';
 import { addBlocks, noBlocks } from './blocks.js';
-import { STAGES, shownFigure } from './figures.js';
+import { STAGES, shownFigure, statesGas } from './figures.js';
 import { Distribution } from './histogram.js';
-import { statesGas } from './metrics.js';
 import { dueMs } from './observed.js';
 import { groupJson, probesOf, stagesOf } from './stats.js';
 import { count as whole, counted, milliseconds, partOf } from '../text.js';

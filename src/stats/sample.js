@@ -1,4 +1,9 @@
-/** @import { Sample } from '../contracts/load.d.ts' */
+import { counted } from '../text.js';
+
+/**
+ * @import { Sample } from '../contracts/load.d.ts'
+ * @import { RunFile } from '../contracts/run-file.d.ts'
+ */
 
 /** Samples: what is derived from the single, frozen record of an operation. */
 
@@ -10,6 +15,20 @@ export function isPlain({ environment }) {
 /** Whether plain calls ran beside transactions (--mix). @param {{environment: {workload: Record<string, unknown>, inclusion: unknown}}} run */
 export function hasBothKinds({ environment: { workload, inclusion } }) {
   return workload.calls !== undefined && inclusion !== null;
+}
+
+/** Wallets that send transactions: beside plain calls (--mix) the others are users. @param {Pick<RunFile, 'config' | 'environment'>} run */
+export function walletsOf(run) {
+  const { calls } = /** @type {any} */ (run.environment.workload);
+  return Number(run.config.threads) - (hasBothKinds(run) ? Number(calls.users ?? 0) : 0);
+}
+
+/** Who made the load: 10 wallets, 10 users, or 2 wallets and 8 users. @param {Pick<RunFile, 'config' | 'environment'>} run */
+export function actorsText(run) {
+  const all = Number(run.config.threads);
+  if (isPlain(run)) return counted(all, 'user');
+  const wallets = walletsOf(run);
+  return `${counted(wallets, 'wallet')}${wallets < all ? ` and ${counted(all - wallets, 'user')}` : ''}`;
 }
 
 /** Words for the operations: plain calls are answered, transactions are verified. @param {boolean} isOfCalls */

@@ -3,7 +3,7 @@ import { blockIntervalMs } from './blocks.js';
 import { STAGES, fullnessOf, shownFigure } from './figures.js';
 import { backlog, heldRate } from './growth.js';
 import { isFull } from './halves.js';
-import { hasBothKinds, isPlain } from './sample.js';
+import { hasBothKinds, isPlain, walletsOf } from './sample.js';
 import { counted, percent, seconds, count as whole } from '../text.js';
 
 /** What the rows of the verdict use, from the run file. @import { RunFile } from '../contracts/run-file.d.ts' */
@@ -33,10 +33,12 @@ export function factsOf(run) {
   const intervalUs = 1000 * blockIntervalMs(blocks, window.durationMs);
   const roundTripUs = 1000 * (Number(environment.roundTripMs) || 0);
   const [wallets, inFlight] = [Number(config.threads), Number(config.inFlight ?? 1)];
-  const { limitAnswers = 0, limitedMs = 0, unpaidMs } = run.generator.pauses ?? {};
+  const { limitAnswers = 0, limitedMs = 0 } = run.generator.pauses ?? {};
   const rows = run.intervals.filter(({ phase }) => phase !== 'drain');
   const allMs = rows.reduce((sum, { startMs, endMs }) => sum + endMs - startMs, 0) * wallets * inFlight;
-  const shareOfTime = (ms = 0) => (allMs > 0 ? Math.min(1, ms / allMs) : 0);
+  const senders = walletsOf(run);
+  const sendMs = (allMs * senders) / wallets;
+  const shareOfTime = (ms = 0, ofMs = allMs) => (ofMs > 0 ? Math.min(1, ms / ofMs) : 0);
   const { callsPerIteration = 1, calls } = environment.workload;
   const thinkUs = (1000 * Number(config.thinkTimeMs ?? 0)) / Number(callsPerIteration);
   const { askedPerSecond: asked, achievedPerSecond, verifiedPerSecond } = rates;
@@ -48,26 +50,21 @@ export function factsOf(run) {
   const waits = waitsOf(run);
   const [cpu, sockets] = [shownFigure('node.cpu', run), probes?.sockets];
   return {
-    ...{ run, wallets, inFlight, slots: wallets * inFlight, noun: isPlain(run) ? 'users' : 'wallets' },
+    ...{ run, wallets, senders, inFlight, slots: wallets * inFlight, noun: isPlain(run) ? 'users' : 'wallets' },
     down: endpointDown(run, MOSTLY),
     ...{ wasAway: outagesOf(run).length > 0, downInPart: endpointDown(run, IN_PART) },
     ...stopsOf(run),
     silentMs: silenceOf(run)?.ms ?? 0,
     ...unverified(run),
     ...chainOf(run),
-    ...{ lostShare: shareOfTime(resubmissions.lostMs), leftOutShare: shareOfTime(resubmissions.leftOutMs) },
+    ...{
+      lostShare: shareOfTime(resubmissions.lostMs, sendMs),
+      leftOutShare: shareOfTime(resubmissions.leftOutMs, sendMs),
+    },
     heldBack: heldBack(run),
     // Without these, calls may only have waited in the generator.
     isUnanswered: counts.verified < counts.started || unansweredSubmissions(run) > 0,
-    // With several in flight more operations fail than wallets are empty. Wallets that are paid become none of these.
-    empty:
-      run.refills === undefined
-        ? Math.min(failures.insufficient_funds ?? 0, wallets, run.generator.retiredWallets || Infinity)
-        : 0,
-    unpaidShare:
-      run.refills === undefined || unpaidMs === undefined || allMs === 0
-        ? null
-        : Math.min(1, (unpaidMs * inFlight) / allMs),
+    ...fundsOf(run, senders, (ms) => shareOfTime(ms, sendMs)),
     portless: failures.transport_no_ports ?? 0,
     hasFewPorts: (sockets?.endpoints ?? []).some(({ portsLeft }) => portsLeft < 0.02 * (sockets?.range.ports ?? 0)),
     limitAnswers,
@@ -350,6 +347,19 @@ export function endedIn({ counts, intervals }) {
   const waiting = of('timedOut') + of('abandoned');
   const missed = of('failed') + waiting;
   return { waiting, missed, ended: missed + of('verified') };
+}
+
+/** @param {RunFile} run @param {number} senders @param {(ms: number) => number | null} shareOfTime of the wallets */
+function fundsOf({ config, failures, generator, refills }, senders, shareOfTime) {
+  if (refills === undefined) {
+    // With several in flight more operations fail than wallets are empty.
+    const empty = Math.min(failures.insufficient_funds ?? 0, senders, generator.retiredWallets || Infinity);
+    return { empty, unpaidShare: null };
+  }
+  // Wallets that are paid become none of these.
+  const { unpaidMs } = generator.pauses ?? {};
+  const unpaidShare = unpaidMs === undefined ? null : shareOfTime(unpaidMs * Number(config.inFlight ?? 1));
+  return { empty: 0, unpaidShare };
 }
 
 /** Submissions that were repeated because no answer had come. @param {RunFile} run */

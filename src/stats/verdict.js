@@ -87,9 +87,9 @@ const ROWS = Object.freeze([
   {
     name: 'funds',
     when: (f) =>
-      f.empty > 0 && (f.empty >= FEW * f.wallets || f.run.end === 'no_wallets' || f.run.counts.verified === 0),
+      f.empty > 0 && (f.empty >= FEW * f.senders || f.run.end === 'no_wallets' || f.run.counts.verified === 0),
     evidence: (f) =>
-      `${partOf(f.empty, f.wallets, 'wallet')} had too little left for a transaction (insufficient_funds ${whole(f.run.failures.insufficient_funds)})`,
+      `${partOf(f.empty, f.senders, 'wallet')} had too little left for a transaction (insufficient_funds ${whole(f.run.failures.insufficient_funds)})`,
     advice: () => 'raise --fund-amount',
   },
   // A refilled wallet starts operations again: the number of failures does not say how long wallets waited.
@@ -204,7 +204,7 @@ const ROWS = Object.freeze([
   // More in flight would be refused, with the same wallets or at all.
   {
     name: 'refused',
-    when: (f) => f.senderLimits >= FEW * f.wallets && f.inFlight > 1,
+    when: (f) => f.senderLimits >= FEW * f.senders && f.inFlight > 1,
     evidence: (f) =>
       `${counted(f.senderLimits, 'submission')} met the node's limit of transactions of one sender, with ${whole(f.inFlight)} in flight each`,
     advice: () => 'give more wallets (-t) instead of --in-flight; Besu: --tx-pool-limit-by-account-percentage',
@@ -497,6 +497,7 @@ const REPAIRS = {
   refused: 'repair what the node refuses',
   reverted: 'correct what the workload sends',
   'fee-limit': 'give a higher --max-fee',
+  'rate-bound': 'give a higher --max-base-fee or --pool-target: it held the whole load back',
   'no-blocks': 'see why the chain makes no blocks',
   lost: 'see why the node loses transactions',
   'left-out': 'give a higher --tip, or see what the chain takes',

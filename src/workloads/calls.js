@@ -112,8 +112,8 @@ export default async function create({ settings, state, ...options }) {
     kind: 'call',
     prepare: async (preparation) => {
       // Most methods need parameters.
-      const kind = { where: '--method without --params', check: null };
-      if (params === null) await tryCalls(options.rpc, [kind], () => request, preparation);
+      const where = params === null ? '--method without --params' : '--method';
+      await tryCalls(options.rpc, [{ where, check: null }], () => request, preparation);
     },
     next: () => request,
   };

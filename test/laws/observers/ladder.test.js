@@ -430,6 +430,7 @@ describe('an observer that throws', () => {
     const warnOf = (/** @type {string} */ _kind, /** @type {string} */ words) => void warnings.push(words);
     const observers = await open();
     observers.begin({
+      startUs: 0,
       warnOf,
       warnOnce: warnOf,
       control: recordedControl().control,

@@ -40,8 +40,9 @@ async function opened(
   const { told, control } = recordedControl();
   /** @type {string[]} */
   const warned = [];
-  const begin = () =>
+  const begin = (startUs = clock.nowUs()) =>
     observers.begin({
+      startUs,
       warnOf: () => {},
       warnOnce: (_, text) => void warned.push(text),
       control,
@@ -157,6 +158,17 @@ describe('--max-base-fee', () => {
     await clock.advance(1000);
     observers.row('load', clock.nowUs());
     assert.deepEqual(warned, ['no operation is started: the base fee is 2 gwei, and --max-base-fee is 1 gwei']);
+  });
+
+  it('a pause counts from the start of the load, although it begins a moment later', async () => {
+    const { observers, clock, begin, block, facts } = await opened({ maxBaseFeeWei: GWEI }, { isLate: true });
+    block(2n * GWEI);
+    const startUs = clock.nowUs();
+    await clock.advance(3);
+    begin(startUs);
+    await clock.advance(1997);
+    observers.row('load', clock.nowUs());
+    assert.equal(facts()?.pausedMs, 2000);
   });
 
   it('pauses from the start where the latest block is dearer', async () => {

@@ -445,6 +445,7 @@ describe('the side of the load', () => {
     });
     const warnOf = (/** @type {string} */ kind, /** @type {string} */ words) => void warnings.push(`${kind}: ${words}`);
     refills.begin({
+      startUs: 0,
       warnOf,
       warnOnce: warnOf,
       control: recordedControl({ grants: granted }).control,
@@ -530,6 +531,7 @@ it('without refills it is said when a tenth of the funds is left', async () => {
   const given = /** @type {any} */ ({ refill: null, inclusion: 'blocks', before: { wei: 10n ** 9n } });
   const watch = await row.open(/** @type {any} */ ({}), { ...given, rpc, wallets, clock, stop });
   watch?.begin?.({
+    startUs: 0,
     warnOf: () => {},
     warnOnce: (kind, words) => void warnings.push(`${kind}: ${words}`),
     control: recordedControl().control,
