@@ -568,9 +568,13 @@ export const FAULTLESS = {
     if (!warnings.some((words) => words.includes('no operation is started'))) yield JSON.stringify(warnings);
   },
 
-  *'gas that the chain does not state is unknown'({ behaviour }, { rates, blocks, end }) {
+  *'gas that the chain does not state is unknown'({ behaviour }, run) {
+    const { blocks, end } = run;
     if (behaviour.statesNoGas !== true || end === 'set_up_failed' || blocks.transactions === 0) return;
-    if ((rates.chainGasPerSecond ?? null) !== null) yield `chainGasPerSecond ${rates.chainGasPerSecond}`;
+    for (const figure of ['chain.gas', 'fullness', 'fullness.p50', 'fullness.p90']) {
+      const value = shownFigure(figure, run);
+      if (value !== null) yield `${figure} is ${value}`;
+    }
   },
 
   *'the gas of an operation is that of the chain'({ chain, loadStartUs, configuration }, { gasRate, intervals, end }) {

@@ -20,6 +20,10 @@ export const KNOWN = [
     { workload: 'mix with calls', load: 'rate', maxBaseFee: 'low', chain: 'a rising base fee' },
   ],
   ['calls are tried before a payment', { workload: 'mix with calls that the node lacks' }],
+  [
+    'calls are tried before a funder pays',
+    { workload: 'mix with calls that the node lacks', funds: 'paid by a funder' },
+  ],
   ['both sides have threads', { workload: 'mix with calls', workers: '2' }],
   ['a reference that is away', { workload: 'recorded calls, compared', chain: 'a compared node that is away' }],
   [

@@ -300,7 +300,8 @@ describe('readInvocation(): secrets', () => {
     );
   });
 
-  for (const setting of ['apiToken=hush', 'api_key=hush', 'PASSWORD=hush,hush', 'clientSecret=hush'])
+  const byName = ['apiToken', 'api_key', 'PASSWORD', 'clientSecret', 'key', 'secretKey', 'jwt', 'bearer', 'mnemonic'];
+  for (const setting of [...byName.map((name) => `${name}=hush`), 'passwd=hush,hush'])
     it(`a setting that is a secret by its name is not shown: ${setting}`, async () => {
       const { config } = await read(['-t', '5', '--workload', './own.js', '--set', setting, '--set', 'tokens=5']);
       const { redacted, commandLine } = config.outputs;
