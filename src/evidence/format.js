@@ -34,7 +34,7 @@ import { InputError, displayName, errnoWords } from '../errors.js';
  * @property {string} run its id
  * @property {string} bodySha256 of the lines before the end
  * @property {string} runFileSha256 as --out writes it
- * @property {{block: number, hash: string, result: string} | null} audit null: there was none
+ * @property {{block: number, hash: string, result: string} | null} audit null: there was none, or the file does not have its blocks
  * @property {Foreign[]} foreign
  * @property {boolean} isSigned
  * @property {Array<[name: string, value: number | null, formula: string]>} figures

@@ -30,13 +30,15 @@ export const OF_EVIDENCE = {
     }
   },
 
-  *'evidence is what the chain has'({ evidence, chain }, { audit }) {
+  *'evidence is what the chain has'({ evidence, chain, stopsUs }, { audit }) {
     if (evidence === null || audit === null || evidence.end === null) return;
     const addresses = new Set(evidence.addresses);
     const isOwn = (/** @type {any} */ { from, transactionHash }) =>
       addresses.has(from) && !chain.foreign.has(transactionHash);
     const stated = evidence.end.audit;
-    if (stated?.block !== audit.blockNumber || stated.hash !== audit.blockHash)
+    // After a second Ctrl-C the blocks up to that of the audit are not read.
+    const isCut = stopsUs.length > 1 && stated === null;
+    if (!isCut && (stated?.block !== audit.blockNumber || stated.hash !== audit.blockHash))
       yield `the audit is at ${stated?.block}`;
     let next = evidence.rows[0]?.number;
     for (const row of evidence.rows) {

@@ -191,7 +191,11 @@ class Evidence {
       run: run.id,
       bodySha256: this.#bodySha256,
       runFileSha256: createHash('sha256').update(runFileText(run)).digest('hex'),
-      audit: audit && { block: audit.blockNumber, hash: audit.blockHash, result: audit.result },
+      // After a second Ctrl-C the file may lack blocks before that of the audit, so that it does not show what the audit has read.
+      audit:
+        audit === null || this.#blocks.last < audit.blockNumber
+          ? null
+          : { block: audit.blockNumber, hash: audit.blockHash, result: audit.result },
       foreign: (audit?.foreign ?? []).map(({ walletIndex, nonce, hash }) => {
         return { hash, wallet: position.get(walletIndex) ?? -1, nonce };
       }),
