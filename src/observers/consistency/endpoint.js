@@ -23,7 +23,7 @@ const RETURN_MS = 10_000;
 const PAUSE_MS = 100;
 
 /** @type {Request} */
-const LATEST = { method: 'eth_getBlockByNumber', params: ['latest', false] };
+export const LATEST = { method: 'eth_getBlockByNumber', params: ['latest', false] };
 
 export class CheckedEndpoint {
   requests = 0;

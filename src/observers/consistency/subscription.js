@@ -2,6 +2,7 @@ import { isHash, toNumber } from '../../chain/answers.js';
 import { StressError, TransportError } from '../../errors.js';
 import { counted, seconds } from '../../text.js';
 import { byHash, byNumber } from './checks.js';
+import { LATEST } from './endpoint.js';
 
 /**
  * A subscription to new heads (a ws:// endpoint) brings each head once, and leaves none out.
@@ -26,6 +27,11 @@ class HeadOrder {
   /** @type {Head | null} */
   #last = null;
 
+  /** Number of the last head; -1: there was none. */
+  get last() {
+    return this.#last?.number ?? -1;
+  }
+
   /** @param {Head} head @returns {{isRepeated: boolean, gapAfter: Head | null}} gapAfter: the head before, if numbers are left out */
   add(head) {
     if (this.#hashes.has(head.hash)) return { isRepeated: true, gapAfter: null };
@@ -42,6 +48,10 @@ class HeadOrder {
 /** Between two attempts to subscribe; doubled until a head is pushed. */
 const MIN_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 10_000;
+
+/** An open connection on which no head comes for so long, although the chain has so many more, is a lost one. */
+const SILENT_MS = 5000;
+const SILENT_BLOCKS = 3;
 
 /** The check of one endpoint. After a lost connection it subscribes again, and the report states the gap. */
 class SubscriptionCheck {
@@ -76,24 +86,50 @@ class SubscriptionCheck {
 
   /** One subscription, until it is lost. @param {NonNullable<CheckedEndpoint['subscribe']>} subscribe */
   async #follow(subscribe) {
-    const { checker, signal } = this.#options;
+    const { checker, clock, signal } = this.#options;
     // A new one may begin at any head.
     const order = new HeadOrder();
-    const onEvent = (/** @type {unknown} */ event) =>
-      void this.#see(event, order).catch((error) => {
+    let eventUs = clock.nowUs();
+    const onEvent = (/** @type {unknown} */ event) => {
+      eventUs = clock.nowUs();
+      this.#see(event, order).catch((error) => {
         if (!(error instanceof StressError)) throw error;
         checker.noteUndecided('subscription');
       });
+    };
     let end = () => {};
     const ended = new Promise((/** @type {(value: void) => void} */ resolve) => (end = resolve));
     signal.addEventListener('abort', end, { once: true });
     try {
       const unsubscribe = await subscribe('newHeads', onEvent, end);
       this.#noteBack();
-      await ended;
+      await this.#watch(order, ended, () => eventUs);
       unsubscribe();
     } finally {
       signal.removeEventListener('abort', end);
+    }
+  }
+
+  /**
+   * Until the subscription ends, or says nothing while the chain goes on.
+   * @param {HeadOrder} order
+   * @param {Promise<void>} ended
+   * @param {() => number} lastUs when the last head came
+   */
+  async #watch(order, ended, lastUs) {
+    const { endpoint, clock } = this.#options;
+    const over = new AbortController();
+    void ended.then(() => over.abort());
+    let first = -1;
+    for (;;) {
+      await clock.sleep(SILENT_MS, over.signal);
+      if (over.signal.aborted) return;
+      if (clock.nowUs() - lastUs() < SILENT_MS * 1000) continue;
+      const number = await endpoint.ask(LATEST, true).then(numberOf, () => null);
+      if (number === null || over.signal.aborted) continue;
+      if (first === -1) first = number;
+      if (number < (order.last === -1 ? first : order.last) + SILENT_BLOCKS) continue;
+      return this.#noteLost(lastUs());
     }
   }
 
@@ -120,10 +156,10 @@ class SubscriptionCheck {
     checker.record(endpoint.name, { code: 'head_skipped', words, requests: [SUBSCRIBE, request] });
   }
 
-  #noteLost() {
+  #noteLost(sinceUs = this.#options.clock.nowUs()) {
     if (this.#lost.sinceUs !== null) return;
     this.#lost.times += 1;
-    this.#lost.sinceUs = this.#options.clock.nowUs();
+    this.#lost.sinceUs = sinceUs;
     this.#tell();
   }
 
@@ -141,6 +177,15 @@ class SubscriptionCheck {
     const length = sinceUs === null ? `heads of ${seconds(ms)} were not seen` : 'and not renewed';
     const words = `the subscription was lost ${counted(times, 'time')}, ${length}`;
     checker.interrupt('subscription', endpoint.name, { words, isOver: sinceUs === null });
+  }
+}
+
+/** @param {any} block @returns {number | null} */
+function numberOf(block) {
+  try {
+    return toNumber(block?.number);
+  } catch {
+    return null;
   }
 }
 

@@ -314,6 +314,32 @@ describe('the heads of a subscription', () => {
     assert.match(last.report.off.subscription, /was lost 1 time, and not renewed$/);
   });
 
+  it('are checked by a new subscription where an open connection says nothing, although blocks come', async () => {
+    const clock = createFakeClock();
+    let [times, head] = [0, 1];
+    let push = (/** @type {number} */ _number) => {};
+    const rpc = fakeRpc({ eth_getBlockByNumber: () => ({ number: `0x${head}`, hash: hashOf(head) }) });
+    rpc.subscribe = async (_, onEvent) => {
+      times += 1;
+      push = (number) => onEvent({ number: `0x${number}`, hash: hashOf(number) });
+      return () => {};
+    };
+    const { report, pending } = await followed(rpc, clock, async () => {
+      await clock.settle();
+      push(1);
+      // A chain that makes no blocks has no heads.
+      await clock.advance(12_000);
+      assert.equal(times, 1);
+      head = 4;
+      await clock.advance(6000);
+      push(5);
+      await clock.settle();
+    });
+    assert.deepEqual([times, pending], [2, 0]);
+    assert.deepEqual(Object.keys(report.violations), []);
+    assert.match(report.off.subscription, /the subscription was lost 1 time, heads of 1[58]\.\d s were not seen$/);
+  });
+
   it('that cannot be judged may be contradictions: of another form, or whose gap cannot be read', async () => {
     const clock = createFakeClock();
     const rpc = fakeRpc({ eth_getBlockByNumber: () => null });
