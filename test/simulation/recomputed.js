@@ -66,6 +66,9 @@ const outcomesOf = (rows) => {
 /** @param {object} a @param {object} b */
 const differ = (a, b) => JSON.stringify(a) !== JSON.stringify(b);
 
+/** A tag is read after a block was: two answers, and what the next look at the head takes. */
+const TAG_LATE_MS = 150;
+
 /** @type {Readonly<Record<string, Law>>} */
 export const RECOMPUTED = {
   *'figures are those of the samples'(observed, run) {
@@ -338,6 +341,22 @@ export const RECOMPUTED = {
       if (rung.notMeasured > 0 && ['accepted', 'latest'].includes(level))
         yield `${level}: ${rung.notMeasured} not measured`;
       if (all > due.length) yield `${level}: ${all} of ${due.length} operations`;
+    }
+    // The tags of this chain follow its newest block, which comes each second.
+    const meanMs = (/** @type {keyof typeof ladder.rungs} */ level) => {
+      const rung = ladder.rungs[level];
+      return rung == null || rung.reached < due.length
+        ? null
+        : (rung.latency.sumUs - rung.censored.sumUs) / rung.reached / 1000;
+    };
+    const latestMs = hasNoFault(observed.configuration) ? meanMs('latest') : null;
+    for (const [level, depth] of /** @type {const} */ ([
+      ['safe', 3],
+      ['finalized', 6],
+    ])) {
+      const ms = meanMs(level);
+      if (ms !== null && latestMs !== null && Math.abs(ms - latestMs - 1000 * depth) > TAG_LATE_MS)
+        yield `${level} comes ${ms - latestMs} ms after latest, on average`;
     }
   },
 
