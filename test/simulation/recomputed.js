@@ -342,21 +342,23 @@ export const RECOMPUTED = {
         yield `${level}: ${rung.notMeasured} not measured`;
       if (all > due.length) yield `${level}: ${all} of ${due.length} operations`;
     }
-    // The tags of this chain follow its newest block, which comes each second.
-    const meanMs = (/** @type {keyof typeof ladder.rungs} */ level) => {
-      const rung = ladder.rungs[level];
-      return rung == null || rung.reached < due.length
-        ? null
-        : (rung.latency.sumUs - rung.censored.sumUs) / rung.reached / 1000;
-    };
-    const latestMs = hasNoFault(observed.configuration) ? meanMs('latest') : null;
+    if (!hasNoFault(observed.configuration)) return;
+    const inBlocks = due
+      .filter((row) => row.block_seen_at_us !== null && row.hashes.length > 0)
+      .sort((a, b) => a.block_number - b.block_number);
+    // The tags of this chain follow its newest block, which comes each second: the first blocks reach them.
     for (const [level, depth] of /** @type {const} */ ([
       ['safe', 3],
       ['finalized', 6],
     ])) {
-      const ms = meanMs(level);
-      if (ms !== null && latestMs !== null && Math.abs(ms - latestMs - 1000 * depth) > TAG_LATE_MS)
-        yield `${level} comes ${ms - latestMs} ms after latest, on average`;
+      const { reached = 0, latency, censored } = ladder.rungs[level] ?? {};
+      if (reached === 0 || latency === undefined || censored === undefined) continue;
+      const first = inBlocks.slice(0, reached);
+      const us =
+        (latency.sumUs - censored.sumUs - sumOf(first.map((row) => row.block_seen_at_us - row.intended_at_us))) /
+        reached;
+      if (Math.abs(us / 1000 - 1000 * depth) > TAG_LATE_MS)
+        yield `${level} comes ${us / 1000} ms after latest, on average`;
     }
   },
 
