@@ -215,6 +215,7 @@ export const FILES = Object.freeze({
  *   answer in place of the node's; seconds: since the load began, negative before; node: its number; ask: the node itself; one that throws hangs up
  * @property {(request: RpcRequest, answer: Answer, context: Context & {seconds: number, node: number}) => Answer | undefined} [after]
  * @property {(request: {method: string}) => number} [takesMs] before the node takes a request
+ * @property {number} [arrivesAfterMs] until the node takes a transaction whose submission had no answer
  * @property {readonly [from: number, to: number, node?: number]} [away] seconds of the load in which no node, or this one, answers
  * @property {readonly [from: number, to: number]} [silent] seconds of the load in which no node answers, and connections stay open
  * @property {readonly [from: number, to: number]} [suspended] seconds of the load in which the machine stands still
@@ -227,6 +228,7 @@ export const FILES = Object.freeze({
  * @property {string[]} [isNoCause] verdicts that are not true of it, although they are of other chains
  */
 
+const LATE_MS = 5000;
 const SEND = /^eth_sendRawTransaction/;
 const isSend = (/** @type {{method: string}} */ { method }) => SEND.test(method);
 const within = (/** @type {number} */ seconds, /** @type {number} */ from, /** @type {number} */ to) =>
@@ -292,10 +294,11 @@ export const BEHAVIOURS = Object.freeze({
     causes: ['endpoint-down'],
   },
   'submissions that arrive late': {
+    arrivesAfterMs: LATE_MS,
     before: (request, { seconds, ask, sleep }) => {
       if (!isSend(request) || !within(seconds, 4, 6.5)) return undefined;
       // Its queue is long: the connection is lost, and the node takes the transaction after that.
-      void sleep(5000).then(() => ask(request.method, request.params));
+      void sleep(LATE_MS).then(() => ask(request.method, request.params));
       throw new Error('hangs up');
     },
     causes: ['endpoint-down', 'node-bound', 'lost'],

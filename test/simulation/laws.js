@@ -514,8 +514,8 @@ function addressOf({ hash, hashes }, chain) {
 }
 
 /** Until a submission that was under way has reached the chain. @param {Observed['behaviour']} behaviour */
-function onTheWayUs({ takesMs = () => 0 }) {
-  return ON_THE_WAY_US + 1000 * takesMs({ method: 'eth_sendRawTransaction' });
+function onTheWayUs({ takesMs = () => 0, arrivesAfterMs = 0 }) {
+  return ON_THE_WAY_US + 1000 * (takesMs({ method: 'eth_sendRawTransaction' }) + arrivesAfterMs);
 }
 
 /** @param {Observed['chain']} chain @param {string} from @param {number} nonce @param {number} untilUs */
