@@ -21,7 +21,7 @@ const AT_ONCE = 50;
  * @typedef {object} Part
  * @property {number} number
  * @property {any} run
- * @property {Awaited<ReturnType<typeof readEvidence>>} evidence
+ * @property {Awaited<ReturnType<typeof readEvidence>> | null} evidence null: it is not whole
  * @property {number} bytes of its files
  */
 
@@ -53,12 +53,9 @@ async function partsIn(folder) {
     const [out, evidence] = [join(own, 'run.json'), join(own, 'run.evidence')];
     if (!existsSync(out)) continue;
     const bytes = readdirSync(own).reduce((sum, name) => sum + statSync(join(own, name)).size, 0);
-    parts.push({
-      number,
-      run: JSON.parse(readFileSync(out, 'utf8')),
-      evidence: await readEvidence(evidence),
-      bytes,
-    });
+    // A part that was killed has none, or half of it.
+    const read = await readEvidence(evidence).catch(() => null);
+    parts.push({ number, run: JSON.parse(readFileSync(out, 'utf8')), evidence: read, bytes });
   }
   return parts;
 }
@@ -103,7 +100,8 @@ function grownBy(audit) {
 /** @param {Part} part @param {Part | null} before @returns {string[]} */
 function faultsOf({ number, run, evidence }, before) {
   const faults = run.audit?.exact === true ? [] : [`the audit of part ${number} is not exact`];
-  if (before === null) return faults;
+  if (evidence === null) faults.push(`part ${number} was killed: what it sent is not known`);
+  if (evidence === null || before === null || before.evidence === null) return faults;
   const { addresses, nextNonces, header } = before.evidence;
   if (JSON.stringify(evidence.header.chain) !== JSON.stringify(header.chain))
     faults.push(`part ${number} is on another chain than part ${before.number}`);

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { readEvidence } from '../evidence/format.js';
-import { ChainCheck } from '../evidence/check-chain.js';
+import { ChainCheck, isState } from '../evidence/check-chain.js';
 import { checkFile, concludeReported } from '../evidence/check-file.js';
 import { Claims } from '../evidence/claims.js';
 import { checkMerge } from '../evidence/check-merge.js';
@@ -115,7 +115,7 @@ function stateIn(file) {
   if (!existsSync(file)) return null;
   try {
     const state = JSON.parse(readFileSync(file, 'utf8'));
-    if (typeof state.fileSha256 !== 'string' || !Array.isArray(state.counts)) throw new Error('no state');
+    if (!isState(state)) throw new Error('no state');
     return state;
   } catch {
     throw new InputError(`${displayName(file)} has no state of stress verify: give another name to --state`);

@@ -74,6 +74,30 @@ function beginning(fileSha256, wallets) {
   };
 }
 
+const LISTS = ['counts', 'lastHashes', 'absent', 'withoutReceipts', 'unsteady', 'others', 'contradictions'];
+
+/** @param {any} state as it was read @returns {state is State} */
+export function isState(state) {
+  const isListed = LISTS.every((name) => Array.isArray(state?.[name]));
+  return (
+    isListed &&
+    typeof state.fileSha256 === 'string' &&
+    Number.isSafeInteger(state.next) &&
+    'blocks' in Object(state.seen)
+  );
+}
+
+/**
+ * Whether a check goes on from there: one that has come to its end asks the endpoint anew, and so does one to which an endpoint
+ * had not given all.
+ * @param {State} state
+ * @param {Evidence} evidence
+ */
+function isResumable({ fileSha256, next, counts, absent, withoutReceipts, unsteady }, evidence) {
+  const isOfFile = fileSha256 === evidence.fileSha256 && counts.length === evidence.addresses.length;
+  return isOfFile && next < evidence.rows.length && absent.length + withoutReceipts.length + unsteady.length === 0;
+}
+
 export class ChainCheck {
   #evidence;
   #claims;
@@ -88,6 +112,8 @@ export class ChainCheck {
   #head = -1;
   /** @type {State} */
   state;
+  /** Found at the end: an interrupted check finds them again. @type {State['contradictions']} */
+  #late = [];
   /** Whether the state is that of whole blocks, so that it can be kept. */
   isWhole = true;
 
@@ -106,7 +132,7 @@ export class ChainCheck {
     this.#positions = new Map(addresses.map((address, i) => [address, i]));
     this.#foreign = new Set((end?.foreign ?? []).map(({ hash }) => hash));
     this.#isExact = end?.audit?.result === 'exact';
-    this.state = known?.fileSha256 === fileSha256 ? known : beginning(fileSha256, addresses.length);
+    this.state = known !== null && isResumable(known, evidence) ? known : beginning(fileSha256, addresses.length);
   }
 
   async run() {
@@ -124,7 +150,12 @@ export class ChainCheck {
       this.isWhole = false;
       for (const [i, row] of part.entries())
         first.push(...(await this.#take(row, rows[next + i - 1]?.number ?? null, readings[i])));
-      await this.#checkNonces(first, ({ wallet }) => this.#evidence.firstNonces[wallet], 'first');
+      await this.#checkNonces(
+        first,
+        ({ wallet }) => this.#evidence.firstNonces[wallet],
+        'first',
+        this.state.contradictions,
+      );
       this.state.next += part.length;
       this.isWhole = true;
       await keep?.(this.state);
@@ -193,7 +224,13 @@ export class ChainCheck {
     const block = await nullIfAbsent(ask(rpc, fullBlockAt(number), 'audit'));
     if (block === null || block.hash !== hash) return null;
     const own = block.transactions.filter(({ from }) => this.#positions.has(from ?? ''));
-    const receipts = await Promise.all(own.map((one) => nullIfAbsent(gather(rpc, receiptOf(one.hash), 'audit'))));
+    // A node that does not serve them shows no outcomes.
+    const readOne = (/** @type {string} */ of) =>
+      nullIfAbsent(gather(rpc, receiptOf(of), 'audit')).catch((error) => {
+        if (error instanceof RpcError && !isBusy(error)) return null;
+        throw error;
+      });
+    const receipts = await Promise.all(own.map((one) => readOne(one.hash)));
     if (receipts.includes(null)) return null;
     return this.#ownOf(
       own.map(({ hash: of, from }, i) => ({ hash: of, from, isSuccess: receipts[i]?.isSuccess === true })),
@@ -339,18 +376,19 @@ export class ChainCheck {
    * @param {ReadonlyArray<{wallet: number, hash: string, number?: number}>} all
    * @param {(one: {wallet: number}) => number} expectedOf
    * @param {'first' | 'last'} which
+   * @param {State['contradictions']} found gets what is wrong
    * @returns {Promise<Set<number>>} wallets with another nonce
    */
-  async #checkNonces(all, expectedOf, which) {
+  async #checkNonces(all, expectedOf, which, found) {
     const { rpc } = this.#tools;
     /** @type {Set<number>} */
     const wrong = new Set();
     for (let at = 0; at < all.length; at += LOOKUPS_AT_ONCE) {
       const part = all.slice(at, at + LOOKUPS_AT_ONCE);
       const ask1 = (/** @type {string} */ hash) => nullIfAbsent(gather(rpc, transactionOf(hash), 'audit'));
-      const found = await Promise.all(part.map(({ hash }) => ask1(hash)));
+      const answers = await Promise.all(part.map(({ hash }) => ask1(hash)));
       for (const [i, one] of part.entries()) {
-        const nonce = found[i]?.nonce ?? null;
+        const nonce = answers[i]?.nonce ?? null;
         const expected = expectedOf(one);
         if (nonce === null || nonce === expected) continue;
         const again = await ask1(one.hash);
@@ -358,7 +396,7 @@ export class ChainCheck {
         const address = this.#evidence.addresses[one.wallet];
         const where = again.blockNumber === null ? '' : ` in block ${again.blockNumber}`;
         const words = `wallet ${address}: its ${which} transaction ${one.hash}${where} has the nonce ${nonce}, and ${expected} by the file`;
-        this.state.contradictions.push(['nonces', words]);
+        found.push(['nonces', words]);
         wrong.add(one.wallet);
       }
     }
@@ -379,7 +417,7 @@ export class ChainCheck {
       const hash = state.lastHashes[wallet];
       return hash === null ? [] : [{ wallet, hash }];
     });
-    const wrong = await this.#checkNonces(last, ({ wallet }) => nextNonces[wallet] - 1, 'last');
+    const wrong = await this.#checkNonces(last, ({ wallet }) => nextNonces[wallet] - 1, 'last', this.#late);
     /** @type {string[]} */
     const odd = [];
     for (const [i, address] of addresses.entries()) {
@@ -388,7 +426,7 @@ export class ChainCheck {
       const found = `wallet ${address}: the blocks have ${counted(state.counts[i], 'transaction')} of it, and ${own} by its nonces ${firstNonces[i]} to ${nextNonces[i] - 1}`;
       // The receipts were read once.
       if (wrong.has(i) || (odd.length < LOOKED_UP && (await this.#isUnused(address, nextNonces[i]))))
-        state.contradictions.push(['nonces', found]);
+        this.#late.push(['nonces', found]);
       else odd.push(address);
     }
     if (odd.length > 0) {
@@ -411,7 +449,8 @@ export class ChainCheck {
 
   /** @param {string} name @param {Parameters<Claims['conclude']>[1]} state @param {string} words @param {{isOpen?: boolean}} [more] */
   #conclude(name, state, words, more) {
-    for (const [claim, found] of this.state.contradictions) if (claim === name) this.#claims.contradict(name, found);
+    const all = [...this.state.contradictions, ...this.#late];
+    for (const [claim, found] of all) if (claim === name) this.#claims.contradict(name, found);
     this.#claims.conclude(name, state, words, more);
   }
 
@@ -440,8 +479,10 @@ export class ChainCheck {
     const isWhole = seen.blocks === rows.length && withoutReceipts.length === 0 && unsteady.length === 0;
     const counts = `${count(seen.succeeded)} succeeded and ${count(seen.reverted)} were reverted`;
     const bounds = this.#isExact ? '' : ', at least as many as the file says in each block';
-    if (isWhole) this.#conclude('operations', 'confirmed', `${counts}${bounds}`);
-    else {
+    if (isWhole) {
+      this.#judgeCounts();
+      this.#conclude('operations', 'confirmed', `${counts}${bounds}`);
+    } else {
       const why =
         withoutReceipts.length > 0
           ? `the endpoint has no receipts of ${blocksText(withoutReceipts)}`
@@ -451,6 +492,20 @@ export class ChainCheck {
       });
     }
     return isWhole;
+  }
+
+  /** More operations than the blocks have cannot have been verified, whatever the audit was. */
+  #judgeCounts() {
+    const { end } = this.#evidence;
+    const { succeeded } = this.state.seen;
+    if (end === null) return;
+    const { verified, includedLate, reorgedOut } = valuesOf(end);
+    const claimed = Number(verified ?? 0) + Number(includedLate ?? 0) - Number(reorgedOut ?? 0);
+    if (claimed > succeeded)
+      this.#late.push([
+        'operations',
+        `${count(claimed)} are said to have succeeded (verified + includedLate - reorgedOut), and the blocks have ${count(succeeded)}`,
+      ]);
   }
 
   #concludeRates() {

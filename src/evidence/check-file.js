@@ -3,6 +3,7 @@ import { signersOf } from '../chain/keys.js';
 import { counted, count, digits } from '../text.js';
 import { shownBy } from './block-proof.js';
 import { FIGURES, isNear, valuesOf, wrongFigures } from './figures.js';
+import { overBlocks } from './throughput.js';
 import { signedText } from './format.js';
 
 /**
@@ -74,12 +75,19 @@ function checkSums(evidence, end, claims) {
       claims.contradict('sums', `block ${number}: gas used ${gasUsed} of ${gasLimit}`);
   }
   const { wrong, checked } = wrongFigures(evidence, end);
+  const values = valuesOf(end);
+  const { reorgedOut, reorgs } = values;
+  // Plain calls are in no block.
+  const over = values.calls === 0 ? overBlocks(evidence.rows, values) : null;
+  if (over !== null) claims.contradict('sums', `throughput: ${over}`);
   for (const { name, words } of wrong) claims.contradict('sums', `${name}: ${words}`);
   const open = end.audit?.result === 'exact' ? '' : '; the audit of the run was not exact: operations are bounds';
+  // Operations may only be counted as removed where blocks were removed.
+  const isUnseen = Number(reorgedOut ?? 0) > 0 && reorgs === 0 && evidence.removed === 0;
   claims.conclude(
     'sums',
-    'confirmed',
-    `${counted(checked, 'figure')} follow from ${counted(evidence.rows.length, 'block')} and ${counted(evidence.addresses.length, 'wallet')}${open}`,
+    isUnseen ? 'not checkable' : 'confirmed',
+    `${counted(checked, 'figure')} follow from ${counted(evidence.rows.length, 'block')} and ${counted(evidence.addresses.length, 'wallet')}${isUnseen ? `, but ${counted(Number(reorgedOut), 'operation')} of removed blocks are stated, and the file shows no reorg` : ''}${open}`,
   );
 }
 
@@ -105,6 +113,17 @@ function checkRunFile(end, evidence, claims, given) {
     const isSame = stated === null || value === null ? stated === value : isNear(stated, value);
     if (!isSame) claims.contradict('run file', `${figure} is ${value} in ${name}, and ${stated} in the evidence`);
   }
+  /** @type {Array<[string, unknown, unknown]>} */
+  const members = [
+    ['chain id', run.environment.chainId ?? null, evidence.header.chain.id],
+    ['genesis', run.environment.genesisHash ?? null, evidence.header.chain.genesis],
+    ['block of the audit', run.audit?.blockNumber ?? null, end.audit?.block ?? null],
+    ['hash of the audit', run.audit?.blockHash ?? null, end.audit?.hash ?? null],
+    ['result of the audit', run.audit?.result ?? null, end.audit?.result ?? null],
+  ];
+  for (const [what, value, stated] of members)
+    if (value !== null && stated !== null && value !== stated)
+      claims.contradict('run file', `its ${what} is ${value} in ${name}, and ${stated} in the evidence`);
   claims.conclude('run file', 'confirmed', `${name} is the run file of this evidence, with the same figures`);
 }
 

@@ -18,6 +18,9 @@ const ADDED = Object.freeze({
   abandoned: 'abandoned',
 });
 
+/** The same of its audit. */
+const AUDITED = ['verified', 'includedLate', 'reverted', 'reorgedOut'];
+
 /** @param {GivenRunFile} given @param {Evidence[]} all @returns {Claims} */
 export function checkMerge({ name, run }, all) {
   const claims = new Claims();
@@ -38,6 +41,19 @@ export function checkMerge({ name, run }, all) {
     if (sum !== value)
       claims.contradict('instances', `${figure} is ${value}, and ${sum} in the evidence of the instances`);
   }
+  for (const figure of AUDITED) {
+    const values = all.map(({ end }) => (end === null ? null : (valuesOf(end)[figure] ?? null)));
+    const value = /** @type {any} */ (run.audit)?.[figure] ?? null;
+    if (value === null || values.includes(null)) continue;
+    const sum = values.reduce((total, one) => Number(total) + Number(one), 0);
+    if (sum !== value)
+      claims.contradict('instances', `${figure} of the audit is ${value}, and ${sum} in the evidence of the instances`);
+  }
+  claims.conclude(
+    'merged rates',
+    'not checkable',
+    `throughput, gas and latency of ${name} are for the time that all instances have in common: those of each instance are above`,
+  );
   const addresses = all.flatMap((evidence) => evidence.addresses);
   if (new Set(addresses).size < addresses.length) claims.contradict('instances', 'two instances have one wallet');
   claims.conclude(

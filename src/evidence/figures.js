@@ -172,6 +172,7 @@ export function wrongFigures(body, end) {
     const [, value, own] = stated;
     if (own !== (formula ?? REPORTED))
       wrong.push({ name, words: `its formula is "${own}", not "${formula ?? REPORTED}"` });
+    if (value !== null && value < 0 && !name.startsWith('skew')) wrong.push({ name, words: `it is ${value}` });
     const isOpen = (holdsIf === 'exact' && !isExact) || (holdsIf === 'steady' && values.reorgs !== 0);
     if (compute === undefined || value === null || isOpen) continue;
     const computed = compute(body, values);

@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { createGunzip } from 'node:zlib';
 import { InputError, displayName, errnoWords } from '../errors.js';
+import { AUDIT_RESULTS } from '../stats/audit-result.js';
 
 /**
  * An evidence file (--evidence): a line of JSON for each of its parts, so that it can be appended during the load. A wallet is
@@ -97,7 +98,12 @@ export function signedText(run, sha256) {
 }
 
 const isText = (/** @type {unknown} */ value) => typeof value === 'string';
-const isTextOrNull = (/** @type {unknown} */ value) => value === null || isText(value);
+/** What is printed has no lines of its own. @param {RegExp} form */
+const isOf = (form) => (/** @type {unknown} */ value) => typeof value === 'string' && form.test(value);
+const isHash = isOf(/^0x[0-9a-f]{64}$/);
+const isDigest = isOf(/^[0-9a-f]{64}$/);
+const isWord = isOf(/^[\w.-]{1,64}$/);
+const isFormula = isOf(/^[ -~]{0,300}$/);
 
 /** @param {any} value @param {(one: any) => boolean} isOne */
 function isList(value, isOne) {
@@ -113,11 +119,15 @@ function isProof(proof) {
 /** @param {any} end */
 function isEnd(end) {
   const isFigure = (/** @type {any} */ one) =>
-    Array.isArray(one) && isText(one[0]) && isText(one[2]) && (one[1] === null || Number.isFinite(one[1]));
-  const isForeign = (/** @type {any} */ one) => isText(one?.hash);
-  const isAudit = end?.audit === null || (Number.isSafeInteger(end?.audit?.block) && isText(end.audit.hash));
-  const isNamed = [end?.run, end?.bodySha256, end?.runFileSha256].every(isText);
-  return isNamed && isAudit && isList(end.figures, isFigure) && isList(end.foreign, isForeign);
+    Array.isArray(one) && isWord(one[0]) && isFormula(one[2]) && (one[1] === null || Number.isFinite(one[1]));
+  const isForeign = (/** @type {any} */ one) => isHash(one?.hash);
+  const isAudit =
+    end?.audit === null ||
+    (Number.isSafeInteger(end?.audit?.block) && isHash(end.audit.hash) && AUDIT_RESULTS.includes(end.audit.result));
+  const isNamed = isWord(end?.run) && [end?.bodySha256, end?.runFileSha256].every(isDigest);
+  if (!isNamed || !isAudit || !isList(end.figures, isFigure) || !isList(end.foreign, isForeign)) return false;
+  const names = end.figures.map((/** @type {[string]} */ [name]) => name);
+  return new Set(names).size === names.length;
 }
 
 /** Collects the lines of a file. */
@@ -142,15 +152,18 @@ class Reader {
   /** @param {string} line without its end @throws {Error} it is none of an evidence file */
   add(line) {
     const json = JSON.parse(line);
+    if (typeof json !== 'object' || json === null) throw new Error('a line is no object');
     const text = `${line}\n`;
     const own = this.#evidence;
+    const isOne = Array.isArray(json) || this.#header === null || Object.keys(json).length === 1;
+    if (!isOne || (own.end !== null && !isList(json.signatures, isText)))
+      throw new Error('a line has several members, or stands behind the end');
     this.#whole.update(text);
     if (json.signatures === undefined) this.#signed.update(text);
     if (own.end === null && json.end === undefined) this.#body.update(text);
-    if (typeof json !== 'object' || json === null) throw new Error('a line is no object');
     if (this.#header === null) {
       if (json.schema !== SCHEMA) throw new Error(`its first line has no "schema": "${SCHEMA}"`);
-      if (!Number.isSafeInteger(json.chain?.id) || !isTextOrNull(json.chain.genesis))
+      if (!Number.isSafeInteger(json.chain?.id) || !(json.chain.genesis === null || isHash(json.chain.genesis)))
         throw new Error('it states no chain');
       this.#header = json;
     } else if (Array.isArray(json)) this.#addRow(json);
@@ -160,6 +173,8 @@ class Reader {
     else if (isProof(json.proof)) own.proofs.push(json.proof);
     else if (isList(json.signatures, isText)) own.signatures.push(...json.signatures);
     else if (isEnd(json.end) && own.end === null) own.end = json.end;
+    else if (json.end !== undefined)
+      throw new Error('its end has another form: a figure is there twice, or a digest, a hash or a word is none');
     else throw new Error(`a line has none of its members: ${Object.keys(json).slice(0, 3).join(', ')}`);
   }
 
@@ -174,9 +189,10 @@ class Reader {
       return;
     }
     const [number, hash, timestampS, gasUsed, gasLimit, transactions, succeeded, reverted] = cells;
-    const isWhole = (/** @type {unknown} */ cell, /** @type {number} */ i) =>
-      i === 1 || Number.isSafeInteger(cell) || (i === 2 && cell === null);
-    if (cells.length !== COLUMNS.block.length || !cells.every(isWhole) || typeof hash !== 'string')
+    // Only counts may be negative, which the sums then show.
+    const isWhole = (/** @type {any} */ cell, /** @type {number} */ i) =>
+      i === 1 || (i === 2 && cell === null) || (Number.isSafeInteger(cell) && (cell >= 0 || i > 5));
+    if (cells.length !== COLUMNS.block.length || !cells.every(isWhole) || !isDigest(hash))
       throw new Error(`a line of a block has other cells than its columns: ${JSON.stringify(cells).slice(0, 80)}`);
     const counts = { succeeded, reverted };
     this.#rows.set(number, { number, hash: `0x${hash}`, timestampS, gasUsed, gasLimit, transactions, ...counts });

@@ -34,6 +34,7 @@ export function judgeRates(rows, end) {
   const values = valuesOf(end);
   return [
     judge('throughput', 'operations per second', values, values.verifiedPerSecond, () => {
+      if (values.calls === null) return { why: 'whether plain calls are a part of it is not known without an audit' };
       if (values.calls !== 0) return { why: 'plain calls, which are in no block, may be a part of it' };
       const late = values.includedLate ?? 0;
       const bounds = boundsOf(rows, values, 'windowVerified', ({ succeeded }) => succeeded);
@@ -45,6 +46,35 @@ export function judgeRates(rows, end) {
       boundsOf(rows, { ...values, confirmations: 0 }, 'windowGas', ({ gasUsed }) => gasUsed),
     ),
   ];
+}
+
+/**
+ * No more can have been verified in the window than all blocks of the file have, nor than they have in any time of its length.
+ * @param {readonly BlockRow[]} rows
+ * @param {Values} values
+ * @returns {string | null} null: it is not more, or the timestamps do not follow time
+ */
+export function overBlocks(rows, { windowVerified, spreadMs, skewMinMs, skewMaxMs, reorgs, reorgedOut }) {
+  if (windowVerified === null || spreadMs === null) return null;
+  const all = rows.reduce((sum, { succeeded }) => sum + succeeded, 0);
+  const isMore = (/** @type {number} */ most) => windowVerified > (1 + ROUNDING) * most;
+  // An operation of a removed block may have been verified before that.
+  if (isMore(all + (reorgedOut ?? Infinity)))
+    return `${digits(windowVerified)} operations in the window, and all blocks have ${digits(all)}`;
+  const hasSkew = skewMinMs !== null && skewMaxMs !== null;
+  const times = rows.map(({ timestampS }) => timestampS);
+  if (reorgs !== 0 || times.includes(null) || !hasSkew || skewMaxMs - skewMinMs > 1000 * MOST_SKEW_S) return null;
+  const gaps = times.slice(1).map((timeS, i) => Number(timeS) - Number(times[i]));
+  // A block is spread over the time before it, and both ends are rounded.
+  const lengthS = spreadMs / 1000 + 2 * (Math.max(0, ...gaps) + ROUNDING_S) + (skewMaxMs - skewMinMs) / 1000;
+  let [from, sum, most] = [0, 0, 0];
+  for (const { timestampS, succeeded } of rows) {
+    sum += succeeded;
+    while (Number(timestampS) - Number(times[from]) > lengthS) sum -= rows[(from += 1) - 1].succeeded;
+    most = Math.max(most, sum);
+  }
+  const words = `${digits(windowVerified)} operations in ${digits(spreadMs / 1000)} s, and blocks of ${digits(lengthS)} s have at most ${digits(most)}`;
+  return isMore(most) ? words : null;
 }
 
 /** Sums of floating-point numbers in another order. */

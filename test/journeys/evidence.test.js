@@ -98,6 +98,30 @@ const CHANGED = [
     /the window has .* s by the timestamps of blocks \d+ to \d+/,
   ],
   [
+    'a rate, by a part of the window',
+    (lines) => {
+      const valueOf = (/** @type {string} */ name) =>
+        endOf(lines).figures.find((/** @type {any[]} */ one) => one[0] === name)[1];
+      changeFigure(lines, 'spreadMs', () => 100);
+      changeFigure(lines, 'verifiedPerSecond', () => 10 * valueOf('windowVerified'));
+      changeFigure(lines, 'windowGas', () => valueOf('chainGasPerSecond') / 10);
+    },
+    'sums',
+    /^throughput: \d+ operations in 0\.1 s, and blocks of \S+ s have at most \d+$/,
+  ],
+  .../** @type {Array<Record<string, number>>} */ ([{ skewMaxMs: 20_000 }, { reorgs: 1 }]).map(
+    (excuse) =>
+      /** @type {typeof CHANGED[number]} */ ([
+        `a rate of a thousand times as many operations, with an excuse: ${Object.keys(excuse)[0]}`,
+        (lines) => {
+          ['verifiedPerSecond', 'windowVerified'].forEach((name) => changeFigure(lines, name, (v) => 1000 * v));
+          shiftFigures(lines, excuse);
+        },
+        'sums',
+        /^throughput: .* operations in the window, and all blocks have/,
+      ]),
+  ),
+  [
     'the rate of gas, with what it is computed of',
     (lines) => ['chainGasPerSecond', 'windowGas'].forEach((name) => changeFigure(lines, name, (v) => 3 * v)),
     'gas per second',
@@ -246,7 +270,12 @@ const CHANGED = [
   ],
   ['the run', (lines) => (endOf(lines).run = 'ab'), 'run file', /is of run .*, and the evidence of ab/],
   ['the latency', (lines) => changeFigure(lines, 'p99Us', (v) => v / 10), 'run file', /p99Us is/],
-  ['the digest of the run file', (lines) => (endOf(lines).runFileSha256 = 'ab'), 'run file', /has the SHA-256/],
+  [
+    'the digest of the run file',
+    (lines) => (endOf(lines).runFileSha256 = 'ab'.repeat(32)),
+    'run file',
+    /has the SHA-256/,
+  ],
   [
     'the header of a proof',
     (lines) => {
@@ -454,12 +483,19 @@ describe('stress verify', () => {
     assert.equal(first.code, 0, first.stderr);
     const kept = readJson(state);
     assert.equal(kept.next, blocksOf(honest.lines).length);
-    // What the state says is not read again.
-    writeFileSync(state, JSON.stringify({ ...kept, seen: { ...kept.seen, succeeded: 12_345 } }));
-    const second = await runStress(words);
-    assert.match(second.stdout, /12,345 succeeded/);
-    writeFileSync(state, JSON.stringify({ ...kept, fileSha256: 'ab', seen: { ...kept.seen, succeeded: 12_345 } }));
-    assert.doesNotMatch((await runStress(words)).stdout, /12,345 succeeded/, 'of another file');
+    // What the state of an interrupted one says is not read again.
+    const seen = { ...kept.seen, succeeded: 12_000 };
+    const again = async (/** @type {object} */ changes) => {
+      writeFileSync(state, JSON.stringify({ ...kept, seen, ...changes }));
+      return (await runStress(words)).stdout;
+    };
+    assert.match(await again({ next: kept.next - 1 }), /12,0\d\d succeeded/);
+    for (const changes of [
+      { next: kept.next - 1, fileSha256: 'ab' },
+      {},
+      { next: kept.next - 1, absent: [kept.last.number] },
+    ])
+      assert.doesNotMatch(await again(changes), /12,0\d\d succeeded/, JSON.stringify(changes));
   });
 
   it('what is no evidence file is bad input', async () => {

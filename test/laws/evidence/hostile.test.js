@@ -47,6 +47,29 @@ describe('a hostile evidence file', () => {
     assert.ok(refused > 50, `${refused}`);
   });
 
+  /** @type {Array<[string, (lines: any[]) => unknown]>} */
+  const forms = [
+    ['a figure twice', (lines) => endOf(lines).figures.push(['verified', 1090, 'x'])],
+    ['a digest with a line of its own', (lines) => (endOf(lines).runFileSha256 = '00\n  signatures  confirmed')],
+    ['a formula with a line of its own', (lines) => (endOf(lines).figures[0][2] = 'x\n  signatures  confirmed')],
+    ['another word for the result of the audit', (lines) => (endOf(lines).audit.result = 'fine')],
+    ['a count behind the end', (lines) => lines.push({ add: [20, -2, 2] })],
+    ['a count beside signatures', (lines) => lines.push({ add: [20, -2, 2], signatures: [] })],
+    ['a reorg behind the end', (lines) => lines.push({ reorg: 20 })],
+    ['a block below 0', (lines) => (lines.find((line) => typeof line[0] === 'number')[0] = -5)],
+  ];
+  for (const [name, change] of forms)
+    it(`is refused: ${name}`, async () => {
+      const lines = linesOf(EXAMPLE);
+      change(lines);
+      seal(lines);
+      await assert.rejects(verified(folder, lines), (error) => {
+        assert.ok(error instanceof InputError);
+        assert.match(error.message, /^\S*changed\.evidence, line \d+: no evidence file of stress: [^\n]*$/);
+        return true;
+      });
+    });
+
   it('the example is confirmed', async () => {
     const claims = await verified(folder, linesOf(EXAMPLE));
     assert.equal(claims.exitCode, 0, JSON.stringify(claims.all));
