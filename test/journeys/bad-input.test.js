@@ -255,7 +255,7 @@ contracts
   ${CALL} --function f(uint256) --args '{{line none}}' -> 64 --args: {{line}} cannot read none: no such file
   ${CALL} --abi DIR/token.json --function over(uint256) --args 1 --call-value 1 -> 64 --call-value: over(uint256) is not payable, as *token.json says
   ${CALL} --function f() --max-value 1 -> 64 --max-value limits what --call-value transfers, and no call of this load has one
-  ${CALL} --calldata DIR/calldata -> 65 *calldata, line 2: calldata must be 0x and pairs of hexadecimal digits, not "0x1"
+  ${CALL} --calldata DIR/calldata -> 65 *calldata, line 2: calldata must be 0x and pairs of hexadecimal digits, and has 1 digit
   -t 1 --workload contract --deploy DIR/linked.json --function f() -> 65 *linked.json needs to be linked with Maths: deploy it with another tool, and give --contract-address and --abi
   -t 1 --workload contract --deploy DIR/interface.json --function f -> 65 *interface.json has no bytecode to deploy: *
   -t 1 --workload contract --deploy DIR/none.sol --function f -> 65 cannot read *none.sol: no such file

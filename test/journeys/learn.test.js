@@ -289,7 +289,12 @@ describe('stress learn refuses', () => {
 
   it('--rate chain without a rate, and a rate of a chain in gas', async () => {
     const { stderr } = await exited(64, ['-t', '2', '-d', '1s', '--rate', 'chain']);
-    assert.match(stderr, /--rate chain needs the rate of a chain: give the file that stress learn has written/);
+    assert.match(stderr, /--rate chain needs the rate of a chain; give the file that stress learn has written/);
+    const file = join(folder, 'no-rate.json');
+    const $learned = { unmeasured: { '/chain/transactionsPerSecond': 'blocks have no timestamps' } };
+    writeFileSync(file, JSON.stringify({ threads: 2, $learned }));
+    const why = await exited(64, ['--config', file, '-d', '1s', '--rate', 'chain']);
+    assert.match(why.stderr, /a chain, which \S*no-rate\.json does not have: blocks have no timestamps; give/);
     const other = await exited(64, ['-t', '2', '-d', '1s', '--rate', 'chain', '--chain-rate', '30Mgas']);
     assert.match(other.stderr, /--chain-rate must be transactions per second, such as 12\.5, not "30Mgas"/);
   });
