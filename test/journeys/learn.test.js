@@ -287,10 +287,10 @@ describe('stress learn refuses', () => {
     assert.match((await exited(73, ['learn', '--rpc', url, '--out', join(folder, 'sub')])).stderr, /it is a folder/);
   });
 
-  it('--rate chain without a rate, and a rate of a chain in gas', async () => {
+  it('--rate chain without a rate, and a rate of a chain in gas', async (t) => {
     const { stderr } = await exited(64, ['-t', '2', '-d', '1s', '--rate', 'chain']);
     assert.match(stderr, /--rate chain needs the rate of a chain; give the file that stress learn has written/);
-    const file = join(folder, 'no-rate.json');
+    const file = join(temporaryFolder(t), 'no-rate.json');
     const $learned = { unmeasured: { '/chain/transactionsPerSecond': 'blocks have no timestamps' } };
     writeFileSync(file, JSON.stringify({ threads: 2, $learned }));
     const why = await exited(64, ['--config', file, '-d', '1s', '--rate', 'chain']);
