@@ -7,7 +7,7 @@ import { ProtocolError, RpcError } from '../errors.js';
  *
  * @import { RefusalClass, StatedPrice } from '../contracts/chain.d.ts'
  *
- * @typedef {{is: RefusalClass, stated: StatedPrice, mayBeFull: boolean, isUnknown: boolean}} Refusal the meaning of an error
+ * @typedef {{is: RefusalClass, stated: StatedPrice, mayBeFull: boolean, isUnknown: boolean, remedy?: string}} Refusal the meaning of an error
  *   answer to a submission; mayBeFull: if the node takes others at that price, its pool is full; isUnknown: no words of the
  *   table, and no code
  *
@@ -17,6 +17,7 @@ import { ProtocolError, RpcError } from '../errors.js';
  * @property {readonly RegExp[]} words of the message without hexadecimal numbers
  * @property {string} clients where they were seen
  * @property {Readonly<Partial<Record<keyof StatedPrice, readonly RegExp[]>>>} [states] where the words state a price
+ * @property {string} [remedy] what a user can do about it
  * @property {RegExp} [orFull] words that a full pool uses as well, of what offers no more than all that it has
  */
 
@@ -126,6 +127,13 @@ const ROWS = Object.freeze([
     ],
     clients:
       'geth and forks, Besu (Upfront cost exceeds account balance), Nethermind, monad, Harmony, hardhat, ganache',
+  },
+  {
+    is: 'invalid',
+    words: [/tx fee .*exceeds the configured cap/i],
+    clients: 'geth and forks: a load that fills its blocks raises the base fee, an eighth a block',
+    remedy:
+      'the node limits the fee that a transaction may offer: raise its limit (geth: --rpc.txfeecap), offer less (--max-fee), or wait until the base fee has fallen',
   },
   {
     is: 'invalid',
@@ -310,10 +318,10 @@ export function classOf(error) {
 export function refusalOf({ rpcCode, rpcMessage, status = 200 }) {
   // Addresses and hashes have any digits.
   const words = rpcMessage.replace(/0x[0-9a-f]+/gi, '0x');
-  const known = (/** @type {RefusalClass} */ is, /** @type {Pick<Row, 'states' | 'orFull'>} */ row = {}) => {
+  const known = (/** @type {RefusalClass} */ is, /** @type {Pick<Row, 'states' | 'orFull' | 'remedy'>} */ row = {}) => {
     const stated = statedIn(rpcMessage, row.states ?? {});
     const mayBeFull = Object.keys(stated).length === 0 && row.orFull?.test(words) === true;
-    return { is, stated, mayBeFull, isUnknown: false };
+    return { is, stated, mayBeFull, isUnknown: false, remedy: row.remedy };
   };
   const nonces = BOTH_NONCES.map((pattern) => pattern.exec(words)?.groups).find((groups) => groups !== undefined);
   if (nonces !== undefined) return known(BigInt(nonces.own) < BigInt(nonces.next) ? 'nonce_low' : 'nonce_high');

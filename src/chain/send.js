@@ -18,7 +18,7 @@ import {
 import { maxPriceWei, offerText, raisedText } from './fees.js';
 import { isFunder } from './keys.js';
 import { BlockRoom, MAX_REPLACEMENTS, NO_BLOCK_MS, SKIPPED_BLOCKS, mayBeInTurn, tipAfter } from './left-out.js';
-import { classOf } from './refusals.js';
+import { classOf, refusalOf } from './refusals.js';
 import { retryAfterMs } from './retries.js';
 import { NOT_ARRIVED, isNonceUsed, submit } from './submit.js';
 import { counted, partOf } from '../text.js';
@@ -314,7 +314,11 @@ async function send(sender, order, reservedWei) {
       const { priceLimit, isRaised } = submission;
       throw new PriceRefusedError(wallet, [error.rpcMessage, priceLimit].filter(Boolean).join('; '), isRaised);
     }
-    if (!isNonceUsed(refusal)) throw withRemedy(error);
+    if (!isNonceUsed(refusal)) {
+      const { remedy } = refusalOf(error);
+      if (remedy !== undefined) error.message += `; ${remedy}`;
+      throw error;
+    }
     throw new NonceTakenError(sent, error.rpcMessage);
   }
 }
@@ -361,22 +365,6 @@ function fundsRefused(wallet, { rpcMessage }) {
 }
 
 const POOL_REMEDY = 'give the node a larger pool (geth: --txpool.globalslots), or use fewer wallets';
-
-/** What a user can do about other refusals. @type {ReadonlyArray<[words: RegExp, remedy: string]>} */
-const REMEDIES = [
-  // geth and forks. A load that fills its blocks raises the base fee, an eighth a block.
-  [
-    /tx fee .*exceeds the configured cap/i,
-    'the node limits the fee that a transaction may offer: raise its limit (geth: --rpc.txfeecap), offer less (--max-fee), or wait until the base fee has fallen',
-  ],
-];
-
-/** @param {RpcError} error */
-function withRemedy(error) {
-  const remedy = REMEDIES.find(([words]) => words.test(error.rpcMessage))?.[1];
-  if (remedy !== undefined) error.message += `; ${remedy}`;
-  return error;
-}
 
 /** @param {Wallet} wallet @param {RpcError} error */
 function poolRefused(wallet, { rpcMessage }) {

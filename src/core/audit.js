@@ -195,8 +195,8 @@ class Audit {
   }
 
   /**
-   * Operations by position that may explain a difference: those that are unresolved, and where there is a difference also those
-   * that the node did not know when it was asked. A node with too much to do takes a transaction long after it was sent.
+   * The number of operations of each wallet that may explain a difference. Unresolved operations always count. An operation that
+   * the node did not know counts if its wallet has a difference: an overloaded node may take a transaction long after it was sent.
    * @param {Mismatch[]} mismatches
    */
   #openBy(mismatches) {

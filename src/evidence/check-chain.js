@@ -88,8 +88,8 @@ export function isState(state) {
 }
 
 /**
- * Whether a check goes on from there: one that has come to its end asks the endpoint anew, and so does one to which an endpoint
- * had not given all.
+ * Whether a check can resume from this state. A finished check starts anew, because the chain may have changed; a check that
+ * lacked answers starts anew, because another endpoint may give them.
  * @param {State} state
  * @param {Evidence} evidence
  */

@@ -50,7 +50,7 @@ export function resultOf(facts, file) {
         ([pointer, why]) => `unknown: ${pointer.slice(1).replaceAll('/', ', ')}: ${why}`,
       ),
       ...(facts.isInterrupted && file !== null
-        ? [`the blocks are kept in ${displayName(file)}.part: the same command goes on from there`]
+        ? [`the blocks are kept in ${displayName(file)}.part: the same command resumes`]
         : []),
       ...(file === null ? ['give --out FILE to write the mix as a config file'] : [runWords(file, chain)]),
     ],

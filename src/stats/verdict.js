@@ -82,7 +82,7 @@ const ROWS = Object.freeze([
     name: 'endpoint-down',
     when: (f) => f.down !== null && (f.isUnanswered || f.waitShare < 0.5),
     evidence: (f) => `${f.down}`,
-    excluded: (f) => !f.wasAway && f.silentMs === 0 && !isDeaf(f) && 'the endpoint answered throughout',
+    excluded: (f) => !f.wasAway && f.silentMs === 0 && !lacksAnswers(f) && 'the endpoint answered throughout',
   },
   {
     name: 'funds',
@@ -420,7 +420,7 @@ function unknownAdvice(facts) {
   const find = 'to find the limit, ';
   // Whatever it was while the endpoint answered, the outage is in all figures.
   if (wasAway || silentMs >= FEW * run.window.durationMs) return `${find}run again without the outage`;
-  if (isDeaf(facts)) return `${find}run again when the endpoint answers submissions`;
+  if (lacksAnswers(facts)) return `${find}run again when the endpoint answers submissions`;
   // What fails has no limit: the load does not matter.
   if (isFailing(run)) return REPAIRS.unknown;
   // More operations at once would wait for the same CPU.
@@ -618,7 +618,7 @@ function moreAtOnce({ run, wallets, inFlight, slots, asked }) {
 }
 
 /** Whether many submissions had no answer, also where all else was answered. @param {Facts} facts */
-function isDeaf({ run }) {
+function lacksAnswers({ run }) {
   return unansweredSubmissions(run) > RELEVANT * run.counts.started;
 }
 
@@ -634,7 +634,7 @@ function seen(facts) {
     asked !== null && `${digits(achieved)} of ${digits(asked)} per second were achieved`,
     dropped > 0 && `${whole(dropped)} of ${whole(scheduled)} were dropped because all wallets were busy`,
     outageText(run, silentMs),
-    isDeaf(facts) && `${whole(unansweredSubmissions(run))} submissions had no answer and were repeated`,
+    lacksAnswers(facts) && `${whole(unansweredSubmissions(run))} submissions had no answer and were repeated`,
     fullness !== null && `blocks were ${percent(fullness)} full`,
     utilization !== null && `${loop} was busy ${percent(utilization)} of the time`,
     cores !== null && `the node used ${percent(cores)} of a core`,

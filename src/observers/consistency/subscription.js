@@ -111,7 +111,7 @@ class SubscriptionCheck {
   }
 
   /**
-   * Until the subscription ends, or says nothing while the chain goes on.
+   * Waits until the subscription ends, or until it brings no heads although the chain has new blocks.
    * @param {HeadOrder} order
    * @param {Promise<void>} ended
    * @param {() => number} lastUs when the last head came

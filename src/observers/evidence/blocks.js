@@ -65,8 +65,8 @@ export class BlockLines {
   }
 
   /**
-   * The blocks of the chain from a number on, at the end of the run: a reorg of which only the newest block was read has replaced
-   * others as well. Those that are still there keep their counts.
+   * Replaces blocks that a reorg at the end of the run has removed, of which the load had read only the newest. A block that is
+   * still on the chain keeps its counts.
    * @param {readonly ReadBlock[]} blocks in order
    */
   correct(blocks) {
