@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { UsageError, displayName, oneLine } from '../errors.js';
 import { claimFile, isDevice, isWorkloadFile } from '../files.js';
 import { figureOf } from '../stats/figures.js';
-import { OBSERVED_FIGURES } from '../stats/observed.js';
+import { OPTIONAL_FIGURES } from '../stats/figures.js';
 import { transportsOf } from '../transport/choose.js';
 import { similarNames } from '../similar-names.js';
 import { quote } from '../text.js';
@@ -96,7 +96,7 @@ function* problemsOf(command, config, { given, env, nowMs }) {
   yield* nodeProblems(config);
   const isLimited = (/** @type {string} */ name) =>
     command !== 'merge' && study.thresholds.some(({ figure }) => figure === name);
-  for (const { name, option, needs } of OBSERVED_FIGURES)
+  for (const { name, option = '', needs } of OPTIONAL_FIGURES)
     if (isLimited(name) && !given.has(option)) yield `--threshold on ${name} needs ${needs}`;
   if (outputs.out === '-' && outputs.intervals === '-')
     yield '--out - and --intervals - both write to standard output: give one of them a file';

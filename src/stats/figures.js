@@ -155,6 +155,7 @@ const SCALARS = [
   { name: 'fullness.p90', unit: 'percent', better: 'higher', label: 'block fullness p90', read: ofFullness((blocks) => fullnessPercentile(blocks, 90)),
     words: 'percentile 90 of the share of the gas limit that a block used' },
   { name: 'differences', unit: 'count', label: 'differences', bounds: differences,
+    option: 'check-rpc', needs: 'a second endpoint to compare the answers with: --check-rpc URL',
     words: 'operations whose answer differs from that of --check-rpc' },
   { name: 'cpu', unit: 'us', label: 'generator CPU', pointer: '/generator/cpuUsPerVerified',
     words: 'CPU time of this process for a verified operation' },
@@ -169,6 +170,11 @@ const SCALARS = [
   { name: 'node.rss', unit: 'bytes', label: 'node memory', pointer: '/probes/node/rssBytes',
     words: "most resident memory of the node's process" },
 ];
+
+/** Figures that a run has only with an option. @type {ReadonlyArray<{name: string, option?: string, needs?: string}>} */
+export const OPTIONAL_FIGURES = Object.freeze(
+  [...SCALARS, ...OBSERVED_FIGURES].filter(({ option }) => option !== undefined),
+);
 
 /** @type {ReadonlyArray<Figure & {also?: string}>} */
 const FIGURES = Object.freeze([

@@ -149,11 +149,4 @@ describe('two endpoints', () => {
       assert.deepEqual([run.failures, run.counts.verified, run.thresholds[0].value], [{}, 8, 0], `${isFirst}`);
     }
   });
-
-  test('without a comparison there is no number of differences', async (t) => {
-    const { file } = fileOf(t);
-    const words = `-t 1 --iterations 1 --workload rpc --calls ${file} --threshold differences=0`;
-    const { run } = await runOf(t, words, { chain: anvil, exit: 99 });
-    assert.match(run.thresholds[0].why, /no answers were compared/);
-  });
 });

@@ -205,6 +205,7 @@ calls
   -t 1 --workload rpc --method a --fixed-id x -> 64 *--fixed-id *
   -t 1 --workload rpc --method a --rpc http://127.0.0.1:1 --rate 1Mgas -> 64 --rate in gas needs transactions: calls use no gas
   -t 1 --workload rpc --method a --check consistency -> 64 --check consistency needs transactions: *
+  -t 1 --threshold differences=0 -> 64 --threshold on differences needs a second endpoint to compare the answers with: --check-rpc URL
   -t 1 --threshold violations=0 -> 64 --threshold on violations needs *: --check consistency
   -t 1 --check-share 2% -> 64 --check-share needs --check KIND
   -t 1 --workload rpc --calls DIR/no.json -> 65 cannot read the calls file *no.json: no such file; *; presets: light, wallet, indexer, pages
