@@ -52,6 +52,36 @@ describe('blocks of --evidence', () => {
     assert.deepEqual(rowsOf(lines), { 7: '0 4/1', 8: '0 2/0' });
   });
 
+  it('a reorg of which only the newest block was read: the others are replaced, and what stays keeps its counts', () => {
+    const { lines, blocks } = recorded();
+    for (const number of [1, 2, 3]) {
+      blocks.add(blockOf(number));
+      blocks.count([number, hashOf(number), 6, 0]);
+    }
+    blocks.interval();
+    blocks.interval();
+    blocks.add(blockOf(4, 1));
+    blocks.count([4, hashOf(4, 1), 12, 0]);
+    blocks.correct([blockOf(1), blockOf(2, 1), blockOf(3, 1), blockOf(4, 1)]);
+    blocks.end();
+    assert.deepEqual(rowsOf(lines), { 1: '0 6/0', 2: '1 0/0', 3: '1 0/0', 4: '1 12/0' });
+    assert.deepEqual(
+      blocks.sample.map(({ hash }) => hash),
+      [hashOf(1), hashOf(4, 1)],
+    );
+  });
+
+  it('without a reorg nothing is written again', () => {
+    const { lines, blocks } = recorded();
+    for (const number of [1, 2]) blocks.add(blockOf(number));
+    blocks.interval();
+    blocks.interval();
+    const { length } = lines;
+    blocks.correct([blockOf(1), blockOf(2)]);
+    blocks.end();
+    assert.equal(lines.length, length);
+  });
+
   it('blocks that leave the chain, written or not, are replaced with their counts', () => {
     const { lines, blocks } = recorded();
     for (const number of [1, 2, 3]) blocks.add(blockOf(number));

@@ -6,6 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { createClock } from '../../../src/clock.js';
 import { openPages } from '../../../src/node-page.js';
 import { groupOf, isSystemCall } from '../../../src/observers/profile/groups.js';
+import { profile } from '../../../src/observers/profile/index.js';
 import { stacksIn } from '../../../src/observers/profile/perf.js';
 import { NoProfile, readProfile } from '../../../src/observers/profile/pprof.js';
 import { Stacks } from '../../../src/observers/profile/stacks.js';
@@ -13,6 +14,7 @@ import profileNodes from '../../../src/observers/profile/thread.js';
 import { encoded } from '../../../src/outputs/pprof.js';
 import { figureOf } from '../../../src/stats/figures.js';
 import { unknown } from '../../../src/stats/unknown.js';
+import { createFakeClock } from '../../helpers/clock.js';
 import { profileOf } from '../../helpers/pprof-body.js';
 
 const HASH = ['main', 'eth/trie.(*hasher).hash', 'crypto/keccak.keccakF1600'];
@@ -227,4 +229,36 @@ describe('the thread of profiles', () => {
       assert.equal(profile.stacks, null);
       assert.match(Object.keys(profile.missing)[0], why);
     });
+});
+
+it('profiles end with the load: a piece that would reach beyond it is given up', async () => {
+  const drain = new AbortController();
+  /** @type {object[]} */
+  const posted = [];
+  const openThread = (
+    /** @type {URL} */ _module,
+    /** @type {object} */ _task,
+    /** @type {(message: object) => void} */ onMessage,
+  ) => {
+    onMessage({});
+    return { post: (/** @type {object} */ message) => void posted.push(message), result: new Promise(() => {}) };
+  };
+  const config = {
+    load: { warmupMs: 0, durationMs: 60_000 },
+    network: { insecure: false },
+    chain: { nodeProfile: [{ name: 'node', url: new URL('http://127.0.0.1:1/') }] },
+  };
+  const given = {
+    openThread,
+    unlessStopped: (/** @type {() => unknown} */ act) => act(),
+    nodePid: null,
+    clock: createFakeClock(),
+  };
+  const opened = await profile.open(
+    /** @type {any} */ (config),
+    /** @type {any} */ ({ ...given, stop: { drain: drain.signal } }),
+  );
+  opened?.begin?.(/** @type {any} */ ({}));
+  drain.abort();
+  assert.deepEqual(posted, [{ startMs: 0, windowMs: 60_000 }, { isOver: true }]);
 });

@@ -4,6 +4,7 @@ import { rateNotHeld } from '../../../src/stats/growth.js';
 import { noBlocks } from '../../../src/stats/blocks.js';
 import { checkThresholds, parseThreshold } from '../../../src/stats/thresholds.js';
 import { Recorder } from '../../../src/stats/recorder.js';
+import { actorsText } from '../../../src/stats/sample.js';
 import { inFlightNeeded, judge } from '../../../src/stats/verdict.js';
 import { distributionOf, readingsOf, rowOf, runFileOf } from '../../helpers/samples.js';
 
@@ -848,4 +849,12 @@ describe('judge()', () => {
     assert.equal(verdict?.name, 'unknown');
     assert.ok(!('/verdict' in unmeasured));
   });
+});
+
+it('beside plain calls some of -t are users, and no wallets', () => {
+  const config = { threads: 10 };
+  const run = (/** @type {object} */ environment) => actorsText(/** @type {any} */ ({ config, environment }));
+  assert.equal(run({ inclusion: 'blocks', workload: {} }), '10 wallets');
+  assert.equal(run({ inclusion: null, workload: { calls: 'c.json' } }), '10 users');
+  assert.equal(run({ inclusion: 'blocks', workload: { calls: { users: 8 } } }), '2 wallets and 8 users');
 });
