@@ -336,10 +336,18 @@ function poolWords({ poolSize, slots }) {
   return `the pool of the node keeps about ${counted(poolSize ?? 0, 'transaction')}, of ${whole(slots)} in flight`;
 }
 
-/** @param {Pick<RunFile, 'generator' | 'config'>} run */
+/**
+ * Fewer in flight of each wallet come before fewer wallets: a node that keeps one transaction of each sender, without a word
+ * (geth, of an account that has delegated its code), looks like one with a small pool.
+ * @param {Pick<RunFile, 'generator' | 'config'>} run
+ */
 function poolAdvice({ generator, config }) {
-  const wallets = Math.max(1, Math.floor((generator.nodeLimits?.pool ?? 0) / Number(config.inFlight ?? 1)));
-  return `give the node a larger pool (geth: --txpool.globalslots), or fewer wallets: -t ${wallets}`;
+  const pool = Math.max(1, generator.nodeLimits?.pool ?? 1);
+  const each = Math.floor(pool / config.threads);
+  const isOneEach = Number(config.inFlight ?? 1) === 1;
+  const wallets = isOneEach || each === 0 ? [`-t ${pool}`] : [];
+  const inFlight = isOneEach ? [] : [`--in-flight ${Math.max(1, each)}`];
+  return `give the node a larger pool (geth: --txpool.globalslots), or less in flight: ${[...wallets, ...inFlight].join(' ')}`;
 }
 
 /** @param {Facts} facts */

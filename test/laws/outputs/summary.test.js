@@ -246,7 +246,7 @@ describe('the command to try next', () => {
     const nodeLimits = { pool: 64 };
     assert.match(
       endOf('lost', {}, { nodeLimits }),
-      / next give the node a larger pool \(.*\), or fewer wallets: -t 64$/,
+      / next give the node a larger pool \(.*\), or less in flight: -t 64$/,
     );
     assert.match(endOf('endpoint-down', {}), / next bring the endpoint up$/);
     assert.doesNotMatch(endOf('generator-bound', {}), / next /);

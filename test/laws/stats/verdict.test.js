@@ -507,7 +507,14 @@ const CASES = {
     [
       'a small pool',
       withRefusals(closedRun({ latencyUs: 2e5, generator: { nodeLimits: { pool: 64 } } }), { pool_full: 90 }),
-      /^the pool of the node keeps about 64 transactions, of 200 in flight; .* fewer wallets: -t 64$/,
+      /^the pool of the node keeps about 64 transactions, of 200 in flight; .* less in flight: -t 64$/,
+    ],
+    [
+      'a small pool, or one that keeps one transaction of each wallet without a word',
+      withRefusals(closedRun({ latencyUs: 2e5, config: { inFlight: 8 }, generator: { nodeLimits: { pool: 450 } } }), {
+        pool_full: 90,
+      }),
+      /^the pool of the node keeps about 450 transactions, of 1,600 in flight; .* less in flight: --in-flight 2$/,
     ],
   ],
   reverted: [
@@ -556,7 +563,7 @@ const CASES = {
     [
       'a pool that evicts what it took',
       closedRun({ latencyUs: 2e5, generator: { nodeLimits: { pool: 64 }, ...lostBy(248) }, config: { inFlight: 4 } }),
-      /^the pool of the node keeps about 64 transactions, of 800 in flight: 248 .* gone, and sent again; .* -t 16$/,
+      /^the pool of the node keeps about 64 transactions, of 800 in flight: 248 .* gone, and sent again; .* -t 64 --in-flight 1$/,
     ],
     [
       'most of them',
