@@ -23,6 +23,7 @@ const LOG_WARNINGS = 2;
 
 /**
  * @param {object} [options]
+ * @param {string} [options.binary] of another build
  * @param {number} [options.period] seconds between blocks, or 0 for a block whenever a transaction waits
  * @param {number} [options.port] of the RPC; 0 takes any free port
  * @param {number | null} [options.gasLimit] of a block; null leaves it to geth
@@ -33,7 +34,7 @@ const LOG_WARNINGS = 2;
  */
 export async function startGeth(options = {}) {
   const { period = 0, port = 0, gasLimit = GAS_LIMIT, dataDir, flags = [], log, signal } = options;
-  const binary = await ensureBuilt(GETH, signal);
+  const { binary = await ensureBuilt(GETH, signal) } = options;
   const node = await startNode({
     name: 'geth',
     binary,

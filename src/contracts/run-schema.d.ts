@@ -855,6 +855,8 @@ export type NodeProfile = {
   missing: Record<string, number>;
   /** Null when no profile was read. */
   stacks: ProfiledStacks | null;
+  /** Waiting for locks in that time, where a node in Go has a profile of it (/debug/pprof/mutex); null when none was recorded. */
+  locks?: LockWaits | null;
 };
 
 /** CPU time of a node by stacks: the functions that were being called when a sample was taken. */
@@ -878,6 +880,10 @@ export type ProfiledStacks = {
 export type ProfiledGroup = { name: string; selfUs: number; functions: Array<string> };
 
 export type ProfiledFunction = { name: string; selfUs: number; totalUs: number };
+
+export type LockWaits = { waitUs: number; functions: Array<LockingFunction> };
+
+export type LockingFunction = { name: string; waitUs: number };
 
 export type Consistency = {
   /** Share of the requests of the load, as asked for (--check-share). */

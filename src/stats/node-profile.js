@@ -44,13 +44,22 @@ function sharesText({ stacks: { cpuUs, groups } }, nameOf = (name) => name) {
   return named.map(({ name, selfUs, functions }) => `${nameOf(name, functions)} ${percent(selfUs / cpuUs)}`).join(', ');
 }
 
+/** Where goroutines waited for a lock, if that was recorded. @param {ReadProfile} profile @returns {string | null} */
+function locksText({ locks, profiledMs }) {
+  if (!locks || profiledMs === 0) return null;
+  const most = locks.functions.length > 0 ? ` (most for ${shortName(locks.functions[0].name)})` : '';
+  return `${quantity(locks.waitUs / 1000 / profiledMs)} goroutines waited for a lock on average${most}`;
+}
+
 /** One line of the summary. @param {ReadProfile} profile @param {RunFile} run */
 export function profileText(profile, run) {
   const { pieces, profiledMs, stacks } = profile;
   const us = perOperationUs(profile, run);
   const each = us === null ? '' : `; ${quantity(us / 1000, 'ms')} of CPU for a verified operation`;
   const used = `${quantity(cpusOf(profile))} CPUs over ${timeText(profiledMs / 1000)} (${counted(pieces, 'profile')})`;
-  return stacks.cpuUs === 0 ? `${used}: no sample` : `${sharesText(profile)}; ${used}${each}`;
+  const locks = locksText(profile);
+  const waited = locks === null ? '' : `; ${locks}`;
+  return stacks.cpuUs === 0 ? `${used}: no sample${waited}` : `${sharesText(profile)}; ${used}${each}${waited}`;
 }
 
 /** For a verdict: where the CPU time of the nodes went, or that they had time. @param {RunFile} run */
@@ -59,7 +68,7 @@ export function profileEvidence(run) {
   return profiles.map((profile) => {
     const name = profiles.length > 1 ? `node ${profile.name}` : 'node';
     if (cpusOf(profile) < BUSY_CPUS)
-      return `; the ${name} used ${quantity(cpusOf(profile))} CPUs: it waited for locks, its disk, its block period, or a CPU`;
+      return `; the ${name} used ${quantity(cpusOf(profile))} CPUs: ${locksText(profile) ?? 'it waited for locks'}, its disk, its block period, or a CPU`;
     const withFunction = (/** @type {string} */ group, /** @type {string[]} */ [first]) =>
       first === undefined ? group : `${group} (${shortName(first)})`;
     return `; the CPU time of the ${name} went to ${sharesText(profile, withFunction)}`;

@@ -90,7 +90,7 @@ export function featuresIn(folder) {
     nodeProfile: {
       none: {},
       profiled: { args: '--node-profile http://127.0.0.1:1/profile' },
-      'one of two': { args: '--node-profile one=http://127.0.0.1:1/profile,two=http://127.0.0.1:1/none' },
+      'one of two': { args: '--node-profile one=http://127.0.0.1:1/debug/pprof/profile,two=http://127.0.0.1:1/none' },
     },
     nodeMetrics: {
       none: {},

@@ -15,6 +15,16 @@ const CPU_US = Object.freeze([
 
 export const NODE_CPU_US_PER_SECOND = CPU_US.reduce((sum, [, us]) => sum + us, 0);
 
+/** Waiting for a lock in each second. */
+export const LOCK_WAIT_US_PER_SECOND = 30_000;
+
+/** @param {number} seconds */
+function lockWaits(seconds) {
+  const stack = ['main', 'core/txpool/legacypool.(*LegacyPool).Add', 'sync.(*Mutex).Unlock'];
+  const types = /** @type {Array<[string, string]>} */ ([['contentions', 'count'], ['delay', 'nanoseconds']]); // prettier-ignore
+  return profileOf([[stack, 1000 * LOCK_WAIT_US_PER_SECOND * seconds]], { types });
+}
+
 /**
  * @param {object} node
  * @param {Clock} node.clock
@@ -29,11 +39,14 @@ export function createNodePages({ clock, head, reach }) {
       await reach(node);
       if (url.pathname === '/metrics')
         return { statusCode: 200, body: Buffer.from(`chain_head_block ${head()}\ntxpool_pending 3\n`) };
-      if (url.pathname !== '/profile') return { statusCode: 404, body: Buffer.from('404 page not found') };
+      const isLocks = url.pathname === '/debug/pprof/mutex';
+      if (!url.pathname.endsWith('/profile') && !isLocks)
+        return { statusCode: 404, body: Buffer.from('404 page not found') };
       const seconds = Number(url.searchParams.get('seconds'));
       await clock.sleep(1000 * seconds, signal);
       signal.throwIfAborted();
       await reach(node);
+      if (isLocks) return { statusCode: 200, body: lockWaits(seconds) };
       const stacks = CPU_US.map(([names, us]) => /** @type {[string[], number]} */ ([names, 1000 * us * seconds]));
       return { statusCode: 200, body: profileOf(stacks, { durationMs: 1000 * seconds }) };
     },

@@ -7,7 +7,7 @@ import { checkThresholds, parseThreshold } from '../../src/stats/thresholds.js';
 import { assertAgrees, assertDistribution, isCensored, totalUs, windowOf } from '../helpers/recompute.js';
 import { sumOf } from '../helpers/run-file.js';
 import { FUNDER } from './features.js';
-import { NODE_CPU_US_PER_SECOND } from './pages.js';
+import { LOCK_WAIT_US_PER_SECOND, NODE_CPU_US_PER_SECOND } from './pages.js';
 import { IDLE_MACHINE } from './platform.js';
 
 /**
@@ -522,7 +522,10 @@ export const FAULTLESS = {
   *'the CPU time of a node is that of its profiles'(observed, run) {
     const { nodeProfile, rates, window } = run;
     if (!nodeProfile) return;
-    for (const { name, stacks, profiledMs } of nodeProfile.filter((one) => one.stacks !== null)) {
+    for (const { name, stacks, profiledMs, source, locks } of nodeProfile.filter((one) => one.stacks !== null)) {
+      const waitUs = source.includes('/pprof/') ? (LOCK_WAIT_US_PER_SECOND * profiledMs) / 1000 : 0;
+      if (Math.abs((locks?.waitUs ?? 0) - waitUs) > 1)
+        yield `${name}: waited ${locks?.waitUs} us for locks, not ${waitUs}`;
       const { cpuUs, groups } = /** @type {NonNullable<typeof stacks>} */ (stacks);
       const usedUs = (NODE_CPU_US_PER_SECOND * profiledMs) / 1000;
       if (Math.abs(cpuUs - usedUs) > 1) yield `${name}: ${cpuUs} us in ${profiledMs} ms, not ${usedUs}`;

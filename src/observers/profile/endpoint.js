@@ -1,11 +1,12 @@
 import { secretsOf } from '../../chain/rpc.js';
 import { oneLine } from '../../errors.js';
 import { readPage } from '../../node-page.js';
-import { MOST_BYTES, NoProfile, readProfile } from './pprof.js';
+import { LOCKS, MOST_BYTES, NoProfile, readProfile } from './pprof.js';
 
 /**
  * @import { Clock } from '../../contracts/common.d.ts'
  * @import { PageReader } from '../../contracts/load.d.ts'
+ * @import { Stack } from './pprof.js'
  * @import { Reader } from './thread.js'
  */
 
@@ -23,20 +24,37 @@ const WORDS_CHARS = 120;
  */
 export function endpointReader(url, { pages, clock }) {
   const secrets = secretsOf(url);
-  return async (seconds, signal) => {
-    const asked = new URL(url);
+  const readSeconds = (/** @type {URL} */ page, /** @type {number} */ seconds, /** @type {AbortSignal} */ signal) => {
+    const asked = new URL(page);
     asked.searchParams.set('seconds', String(seconds));
+    return readPage(pages, asked, { clock, ms: seconds * 1000 + LATE_MS, signal });
+  };
+  const lockUrl = lockUrlOf(url);
+  return async (seconds, signal) => {
     const startUs = clock.nowUs();
-    const page = readPage(pages, asked, { clock, ms: seconds * 1000 + LATE_MS, signal });
-    const { statusCode, body } = await page.catch((error) => {
+    const ofLocks = lockUrl && readSeconds(lockUrl, seconds, signal);
+    const locks = ofLocks?.then(locksIn).catch(() => []);
+    const { statusCode, body } = await readSeconds(url, seconds, signal).catch((error) => {
       throw failureOf(error, seconds, secrets);
     });
     if (statusCode !== 200) throw refusalOf(statusCode, oneLine(body.toString('utf8'), WORDS_CHARS, secrets));
     const { stacks, durationMs } = readProfile(body);
     const tookMs = (clock.nowUs() - startUs) / 1000;
     const isWhole = tookMs < WHOLE_SHARE * seconds * 1000;
-    return { stacks, durationMs: durationMs > 0 ? durationMs : tookMs, isWhole };
+    return { stacks, durationMs: durationMs > 0 ? durationMs : tookMs, isWhole, locks: await locks };
   };
+}
+
+/** Of the profile of locks beside a CPU profile of Go (net/http/pprof). @param {URL} url @returns {URL | null} null: it is no page of Go */
+function lockUrlOf(url) {
+  const page = new URL(url);
+  page.pathname = page.pathname.replace(/\/pprof\/profile\/?$/, '/pprof/mutex');
+  return page.pathname === url.pathname ? null : page;
+}
+
+/** @param {{statusCode: number, body: Buffer}} page @returns {Stack[]} empty: the node has no profile of locks */
+function locksIn({ statusCode, body }) {
+  return statusCode === 200 ? readProfile(body, LOCKS).stacks : [];
 }
 
 /** @param {Error & {code?: string, cause?: unknown}} error @param {number} seconds @param {readonly string[]} secrets */

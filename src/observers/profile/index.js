@@ -14,6 +14,9 @@ import { asMembers, isUnknown, orUnknown, unknown } from '../../stats/unknown.js
 /** The thread waits for no answer when the load is over. */
 const REPORT_MS = 5000;
 
+const NO_LOCKS =
+  'the node recorded no waiting for locks: there was none, or its profile of locks is off (geth: debug_setMutexProfileFraction)';
+
 /** @implements {RunObserver} */
 class ProfileObserver {
   #thread;
@@ -63,7 +66,11 @@ class ProfileObserver {
   describe() {
     const profiles = this.#profiles;
     if (isUnknown(profiles)) return asMembers({ nodeProfile: profiles });
-    const all = profiles.map(({ stacks, ...one }) => ({ ...one, stacks: orUnknown(stacks, whyMissing(one)) }));
+    const all = profiles.map(({ stacks, locks = null, ...one }) => ({
+      ...one,
+      stacks: orUnknown(stacks, whyMissing(one)),
+      locks: orUnknown(locks, NO_LOCKS),
+    }));
     return asMembers({ nodeProfile: all });
   }
 }

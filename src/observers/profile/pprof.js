@@ -3,10 +3,16 @@ import { Profile } from 'pprof-format';
 import { oneLine } from '../../errors.js';
 
 /**
- * A CPU profile in the form of pprof (github.com/google/pprof, proto/profile.proto), as Go programs serve it.
+ * A profile in the form of pprof (github.com/google/pprof, proto/profile.proto), as Go programs serve it.
  *
- * @typedef {{names: string[], us: number}} Stack names: the first caller first; us: CPU time
+ * @typedef {{names: string[], us: number}} Stack names: the first caller first; us: CPU time, or time of waiting
+ * @typedef {{words: string, type: string}} ProfileKind type: of the values that are read, in nanoseconds
  */
+
+/** @type {ProfileKind} */
+const CPU = Object.freeze({ words: 'CPU profile', type: 'cpu' });
+/** Waiting of goroutines for locks (runtime.SetMutexProfileFraction of Go). @type {ProfileKind} */
+export const LOCKS = Object.freeze({ words: 'profile of locks', type: 'delay' });
 
 /** Longest profile, also when it is decompressed. */
 export const MOST_BYTES = 32 * 1024 * 1024;
@@ -16,20 +22,23 @@ export class NoProfile extends Error {}
 
 /**
  * @param {Buffer} body compressed or not
+ * @param {ProfileKind} [kind]
  * @returns {{stacks: Stack[], durationMs: number}} durationMs: 0 if the profile does not say it
  * @throws {Error | NoProfile}
  */
-export function readProfile(body) {
+export function readProfile(body, kind = CPU) {
   const profile = decoded(body);
   const { strings } = profile.stringTable;
   const types = profile.sampleType.map(({ type, unit }) => ({
     type: strings[Number(type)],
     unit: strings[Number(unit)],
   }));
-  const at = types.findIndex(({ type, unit }) => type === 'cpu' && unit === 'nanoseconds');
+  const at = types.findIndex(({ type, unit }) => type === kind.type && unit === 'nanoseconds');
   if (at === -1) {
     const found = types.map(({ type }) => oneLine(type ?? '', 40)).join(', ');
-    throw new NoProfile(found === '' ? 'the body is no profile of pprof' : `it is no CPU profile but one of ${found}`);
+    throw new NoProfile(
+      found === '' ? 'the body is no profile of pprof' : `it is no ${kind.words} but one of ${found}`,
+    );
   }
   const functions = new Map(profile.function.map(({ id, name }) => [Number(id), strings[Number(name)] ?? '']));
   // A location has several lines where functions are inlined, the innermost first.

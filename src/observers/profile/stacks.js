@@ -3,7 +3,7 @@ import { OTHER, groupOf, isSystemCall } from './groups.js';
 /**
  * The stacks of a CPU profile, added up: a tree of functions, from the first caller to the function that ran.
  *
- * @import { ProfiledStacks } from '../../contracts/run-file.d.ts'
+ * @import { LockWaits as LockReport, ProfiledStacks } from '../../contracts/run-file.d.ts'
  *
  * @typedef {{parent: number, name: number, selfUs: number}} Frame parent, name: indexes; parent -1: the first caller
  */
@@ -14,6 +14,9 @@ const MOST_FRAMES = 200_000;
 const MOST_STACKS = 2000;
 const MOST_FUNCTIONS = 200;
 const MOST_OF_A_GROUP = 3;
+const MOST_WAITING = 20;
+/** Functions that wait for a lock on behalf of their caller. */
+const LOCK_FUNCTION = /^(sync|runtime|internal)[./]/;
 
 export class Stacks {
   #mostStacks;
@@ -132,6 +135,27 @@ export class Stacks {
       }),
       otherUs: this.#cpuUs - keptUs,
     };
+  }
+}
+
+/** Time of waiting for locks, by the function that held the lock. */
+export class LockWaits {
+  #waitUs = 0;
+  /** @type {Map<string, number>} */
+  #functions = new Map();
+
+  /** @param {readonly string[]} names of the functions, the first caller first @param {number} us */
+  add(names, us) {
+    this.#waitUs += us;
+    const name = names.findLast((one) => !LOCK_FUNCTION.test(one)) ?? names.at(-1) ?? OTHER;
+    this.#functions.set(name, (this.#functions.get(name) ?? 0) + us);
+  }
+
+  /** @returns {LockReport | null} null: no waiting was recorded */
+  report() {
+    if (this.#waitUs === 0) return null;
+    const rows = [...this.#functions].map(([name, waitUs]) => ({ name, waitUs }));
+    return { waitUs: this.#waitUs, functions: byLargest(rows, 'waitUs').slice(0, MOST_WAITING) };
   }
 }
 

@@ -3,7 +3,7 @@ import { oneLine } from '../../errors.js';
 import { endpointReader } from './endpoint.js';
 import { perfReader } from './perf.js';
 import { MOST_BYTES, NoProfile } from './pprof.js';
-import { Stacks } from './stacks.js';
+import { LockWaits, Stacks } from './stacks.js';
 
 /**
  * The thread of --node-profile: reads the profiles of each source in pieces that follow one another, and adds them up.
@@ -18,8 +18,9 @@ import { Stacks } from './stacks.js';
  * @typedef {{startMs?: number, windowMs?: number, isOver?: boolean}} ProfileMessage the window begins in startMs and lasts
  *   windowMs; Infinity: its end is not known
  *
- * @typedef {(seconds: number, signal: AbortSignal) => Promise<{stacks: Stack[], durationMs: number, isWhole?: boolean}>} Reader
- *   of the next seconds; isWhole: the source does not go by the seconds that it is asked for, so that it is asked once
+ * @typedef {(seconds: number, signal: AbortSignal) => Promise<{stacks: Stack[], durationMs: number, isWhole?: boolean, locks?: Stack[] | null}>} Reader
+ *   of the next seconds; isWhole: the source does not go by the seconds that it is asked for, so that it is asked once; locks:
+ *   where the node waited for a lock
  */
 
 const LONGEST_PIECE_S = 30;
@@ -34,6 +35,7 @@ const ANSWER_S = 0.5;
 class Source {
   #read;
   #stacks = new Stacks();
+  #locks = new LockWaits();
   #pieces = 0;
   #profiledMs = 0;
   /** Why pieces are missing. @type {Record<string, number>} */
@@ -55,9 +57,10 @@ class Source {
       if (signal.aborted || left < 1) return;
       const seconds = left === Infinity ? OPEN_PIECE_S : Math.min(LONGEST_PIECE_S, left);
       try {
-        const { stacks, durationMs, isWhole = false } = await this.#read(seconds, signal);
+        const { stacks, durationMs, isWhole = false, locks } = await this.#read(seconds, signal);
         if (signal.aborted) return;
         for (const { names, us } of stacks) this.#stacks.add(names, us);
+        for (const { names, us } of locks ?? []) this.#locks.add(names, us);
         this.#pieces += 1;
         this.#profiledMs += durationMs;
         onPiece();
@@ -83,6 +86,7 @@ class Source {
       profiledMs: Math.round(this.#profiledMs),
       missing: { ...this.#missing },
       stacks: this.#pieces === 0 ? null : this.#stacks.report(),
+      locks: this.#locks.report(),
     };
   }
 }

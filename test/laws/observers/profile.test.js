@@ -8,8 +8,8 @@ import { openPages } from '../../../src/node-page.js';
 import { groupOf, isSystemCall } from '../../../src/observers/profile/groups.js';
 import { profile } from '../../../src/observers/profile/index.js';
 import { stacksIn } from '../../../src/observers/profile/perf.js';
-import { NoProfile, readProfile } from '../../../src/observers/profile/pprof.js';
-import { Stacks } from '../../../src/observers/profile/stacks.js';
+import { LOCKS, NoProfile, readProfile } from '../../../src/observers/profile/pprof.js';
+import { LockWaits, Stacks } from '../../../src/observers/profile/stacks.js';
 import profileNodes from '../../../src/observers/profile/thread.js';
 import { encoded } from '../../../src/outputs/pprof.js';
 import { figureOf } from '../../../src/stats/figures.js';
@@ -108,6 +108,35 @@ describe('the stacks of profiles', () => {
       ],
       durationMs: 1000,
     });
+  });
+});
+
+describe('waiting for locks', () => {
+  const ADD = 'core/txpool/legacypool.(*LegacyPool).Add';
+  const types = /** @type {Array<[string, string]>} */ ([
+    ['contentions', 'count'],
+    ['delay', 'nanoseconds'],
+  ]);
+
+  it('is added up by the function that held the lock', () => {
+    const body = profileOf(
+      [
+        [['main', ADD, 'sync.(*Mutex).Unlock'], 3_000_000],
+        [['runtime.unlock'], 1_000_000],
+      ],
+      { types },
+    );
+    const locks = new LockWaits();
+    for (const { names, us } of readProfile(body, LOCKS).stacks) locks.add(names, us);
+    assert.deepEqual(locks.report(), {
+      waitUs: 4000,
+      functions: [
+        { name: ADD, waitUs: 3000 },
+        { name: 'runtime.unlock', waitUs: 1000 },
+      ],
+    });
+    assert.equal(new LockWaits().report(), null);
+    assert.throws(() => readProfile(profileOf(STACKS), LOCKS), /it is no profile of locks but one of samples, cpu/);
   });
 });
 
