@@ -553,12 +553,19 @@ export function judge(run) {
   // Where all that began before the window failed, that is why nothing was due in it.
   if (run.window.counts.scheduled === 0 && (missed === 0 || missed < ended)) {
     const evidence = heldBack(run);
-    return evidence === null ? null : { name: 'rate-bound', evidence };
+    if (evidence !== null) return { name: 'rate-bound', evidence };
+    if (!isFilled(run)) return null;
   }
   const facts = factsOf(run);
   const { name, evidence, advice } = /** @type {Row} */ (ROWS.find(({ when }) => when(facts)));
   const notes = name === 'generator-bound' || name === 'stopped' ? [] : notesOf(facts);
   return { name, evidence: [evidence(facts), ...notes, ...(advice ? [advice(facts)] : [])].join('; ') };
+}
+
+/** A closed loop begins nothing while all wallets wait for what they began before the window. @param {RunFile} run */
+function isFilled({ intervals, rates }) {
+  const load = intervals.filter(({ phase }) => phase === 'load');
+  return rates.askedPerSecond === null && load.length > 0 && load.every(({ inFlight }) => inFlight > 0);
 }
 
 /** Waiting of the generator that did not limit the run. @param {Facts} facts @returns {string[]} */

@@ -307,6 +307,13 @@ const OF_RUNS = {
     if (!possible.has(verdict.name)) yield `${verdict.name}: ${verdict.evidence}`;
   },
 
+  *'a load whose wallets were all busy has a verdict'({ config }, { verdict, end, intervals, window, rates }) {
+    const load = intervals.filter(({ phase }) => phase === 'load');
+    const isBusy = load.length > 0 && load.every(({ inFlight }) => inFlight >= Number(config.load.threads));
+    if (end !== 'duration' || window.durationMs === 0 || rates.askedPerSecond !== null || !isBusy) return;
+    if (verdict === null) yield `${load.length} intervals with ${load.map(({ inFlight }) => inFlight)} in flight`;
+  },
+
   *'no difference is found between nodes of one chain'(_, { failures, failureWords }) {
     if ((failures.answers_differ ?? 0) > 0) yield `${failures.answers_differ}: ${JSON.stringify(failureWords)}`;
   },

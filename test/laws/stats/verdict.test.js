@@ -708,10 +708,24 @@ describe('judge()', () => {
   it('a load that was held back all the time has a verdict', () => {
     const run = closedRun();
     const counts = { ...run.window.counts, scheduled: 0, started: 0, verified: 0 };
-    const idle = { ...run, window: { ...run.window, counts } };
+    const intervals = run.intervals.map((row) => ({ ...row, inFlight: 0 }));
+    const idle = { ...run, intervals, window: { ...run.window, counts } };
     const paused = judge({ ...idle, pace: paceOf({ pausedMs: 10_200 }) });
     assert.deepEqual([paused?.name, paused?.evidence.slice(0, 15)], ['rate-bound', 'paused 100 % of']);
     assert.equal(judge(idle), null);
+  });
+
+  it('a closed loop whose operations all began before the window, and waited for longer, has a verdict', () => {
+    const run = closedRun({ blocks: { aboveMaxFee: 90 } });
+    const counts = { ...run.window.counts, scheduled: 0, started: 0, accepted: 0, verified: 0 };
+    const waiting = {
+      ...run,
+      window: { ...run.window, counts },
+      counts: { ...run.counts, started: 200, verified: 200 },
+    };
+    assert.equal(judge(waiting)?.name, 'fee-limit');
+    const [first, ...rest] = waiting.intervals;
+    assert.equal(judge({ ...waiting, intervals: [{ ...first, inFlight: 0 }, ...rest] }), null);
   });
 
   it('the number of wallets that drops nothing follows from rate and latency', () => {
@@ -848,7 +862,9 @@ describe('judge()', () => {
     assert.equal(runFileOf({ stats: recorder.rest(), durationUs: 1_000_000, intervals: [] }).verdict, null);
     const run = closedRun();
     assert.equal(judge({ ...run, window: { ...run.window, durationMs: 0 } }), null);
-    assert.equal(judge({ ...run, window: { ...run.window, counts: { ...run.window.counts, scheduled: 0 } } }), null);
+    const intervals = run.intervals.map((row) => ({ ...row, inFlight: 0 }));
+    const window = { ...run.window, counts: { ...run.window.counts, scheduled: 0 } };
+    assert.equal(judge({ ...run, intervals, window }), null);
   });
 
   it('stands in the run file', () => {
