@@ -9,7 +9,7 @@
  * run files: made comparisons are not made again. Needs about four minutes a comparison of eight pairs, and Go.
  */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -17,7 +17,7 @@ import { randomNumbers } from '../src/random.js';
 import { NODE_CPU } from '../src/stats/node-profile.js';
 import { compareMetrics } from '../src/studies/compare.js';
 import { ROOT, freePort, readOptions, table } from './bench/lib.js';
-import { ensureBuilt } from './nodes/build.js';
+import { ensureBuilt, isBuilt } from './nodes/build.js';
 import { FUNDER_KEY, GETH, startGeth } from './nodes/geth.js';
 
 /**
@@ -30,31 +30,38 @@ const WALLETS = 100;
 const LOAD = ['--workload', 'counter', '--warmup', '2s'];
 const GROUP = 'state trie';
 const FUNCTION = /keccak/i;
+const MODULE = 'github.com/ethereum/go-ethereum';
 const HASHES = /\th\.sha\.Write\(data\)\n\th\.sha\.Read\((\w+)\)\n/g;
 
-/** The source that is changed, in the module cache, and its changed text. @param {number} times */
-function patchOf(times) {
-  const module = `github.com/ethereum/go-ethereum@${GETH.version}`;
-  const found = execFileSync('go', ['mod', 'download', '-json', module], { encoding: 'utf8' });
-  const file = join(JSON.parse(found).Dir, 'trie/hasher.go');
+/** Changes how a copy of the sources of geth hashes the nodes of a trie. @param {string} folder @param {number} times */
+function plant(folder, times) {
+  const file = join(folder, 'trie/hasher.go');
   const source = readFileSync(file, 'utf8');
   const text = source.replaceAll(HASHES, (one, target) => {
     const again = `h.sha.Write(data); h.sha.Read(${target}); h.sha.Reset()`;
     return `\tfor i := 1; i < ${times}; i++ { ${again} }\n${one}`;
   });
-  if (text === source) throw new Error(`${file} does not hash as it did`);
-  return { file, text };
+  if (text === source) throw new Error(`${GETH.module} ${GETH.version} does not hash as it did`);
+  // Files of the module cache, and copies of them, are read-only.
+  rmSync(file, { force: true });
+  writeFileSync(file, text);
 }
 
-/** @param {number} times @returns {Promise<string>} path of a geth that hashes a node so often */
+/** @param {number} times @returns {Promise<string>} path of a geth that hashes each node of its tries so often */
 async function buildSlow(times) {
+  const node = { ...GETH, name: `geth-hashes-${times}-times` };
   const folder = mkdtempSync(join(tmpdir(), 'stress-slow-geth-'));
   try {
-    const { file, text } = patchOf(times);
-    const [patched, overlay] = ['hasher.go', 'overlay.json'].map((name) => join(folder, name));
-    writeFileSync(patched, text);
-    writeFileSync(overlay, JSON.stringify({ Replace: { [file]: patched } }));
-    return await ensureBuilt({ ...GETH, name: `geth-hashes-${times}-times`, overlay });
+    const go = ['mod', 'download', '-json', `${MODULE}@${GETH.version}`];
+    const { Dir: sources } = JSON.parse(execFileSync('go', go, { encoding: 'utf8' }));
+    const copy = join(folder, 'go-ethereum');
+    if (!isBuilt(node)) {
+      cpSync(sources, copy, { recursive: true });
+      execFileSync('chmod', ['-R', 'u+w', copy]);
+      plant(copy, times);
+    }
+    const goMod = `require ${MODULE} ${GETH.version}\nreplace ${MODULE} => ${copy}`;
+    return await ensureBuilt({ ...node, goMod });
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

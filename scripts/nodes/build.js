@@ -61,13 +61,12 @@ export function isBuilt({ name, version }) {
  * @param {string} node.version
  * @param {string} [node.tags]
  * @param {string} [node.goMod] what it requires and replaces; `go install` refuses a module that replaces others
- * @param {string} [node.overlay] file that replaces sources (the -overlay of go)
  * @param {string} [node.goSum] hashes of modules that the checksum database does not know
  * @param {AbortSignal} [signal] gives a build up
  */
-export async function ensureBuilt({ name, module, version, tags = '', goMod, goSum = '', overlay }, signal) {
+export async function ensureBuilt({ name, module, version, tags = '', goMod, goSum = '' }, signal) {
   const file = basename(module); // go names a binary after the last element of the path of its package
-  const flags = `-trimpath -tags=${tags}${overlay === undefined ? '' : ` -overlay=${overlay}`}`;
+  const flags = `-trimpath -tags=${tags}`;
   /** @type {Installer} */
   const go = {
     command: 'go',
