@@ -49,6 +49,11 @@ export class BlockLines {
     if (this.#waiting.size > MOST_WAITING) this.#writeFirst();
   }
 
+  /** Whether it is the known block of its number. @param {ReadBlock} [block] */
+  has(block) {
+    return block !== undefined && this.#known(block.number)?.hash === block.hash;
+  }
+
   /** The block of this number, if it is kept. @param {number} number */
   #known(number) {
     return this.#waiting.get(number) ?? this.#written.get(number);
@@ -65,8 +70,8 @@ export class BlockLines {
   }
 
   /**
-   * Replaces blocks that a reorg at the end of the run has removed, of which the load had read only the newest. A block that is
-   * still on the chain keeps its counts.
+   * Replaces blocks that a reorg at the end of the run has removed, of which the load had read the newest or none. A block that is
+   * still on the chain keeps its counts. The file shows what was removed: figures of the window count it.
    * @param {readonly ReadBlock[]} blocks in order
    */
   correct(blocks) {
@@ -75,6 +80,7 @@ export class BlockLines {
       return known?.hash === block.hash ? known : { ...block, succeeded: 0, reverted: 0 };
     });
     if (blocks.length === 0 || rows.every((row) => this.#known(row.number) === row)) return;
+    this.end();
     this.#remove(blocks[0].number);
     rows.forEach((row) => this.#put(row));
   }

@@ -16,7 +16,7 @@ import { EvidenceThread } from './thread.js';
  *
  * @import { Rpc, SeenBlock, Wallet } from '../../contracts/chain.d.ts'
  * @import { OperationIdentity, TransactionStatus } from '../../contracts/load.d.ts'
- * @import { Reorgs, RunFile } from '../../contracts/run-file.d.ts'
+ * @import { RunFile } from '../../contracts/run-file.d.ts'
  * @import { BlockRow } from '../../evidence/format.js'
  * @import { ObserverRow } from '../index.js'
  * @import { OpenOptions, RunEnd, RunObserver, StatusBlock } from '../observer.d.ts'
@@ -30,6 +30,7 @@ const BLOCKS_AT_ONCE = 50;
 
 /** The last blocks of a run, of which a reorg may have replaced some without a reading. */
 const MOST_CORRECTED = 256;
+const COMPARED_AT_ONCE = 8;
 
 /** Wallets whose lines are made together. */
 const WALLETS_AT_ONCE = 1000;
@@ -110,11 +111,11 @@ class Evidence {
   }
 
   /** @param {RunEnd} ended */
-  async finish({ rpc, audit, isAborted, reorgs }) {
+  async finish({ rpc, audit, isAborted }) {
     if (audit !== null && !isAborted) {
       const end = audit.blockNumber;
       for await (const block of this.#read(rpc, this.#blocks.missingFrom(end), end)) this.#blocks.add(block);
-      await this.#correct(rpc, reorgs, end);
+      await this.#correct(rpc, end);
     }
     this.#blocks.end();
     if (audit !== null && !isAborted) await this.#prove(rpc);
@@ -154,15 +155,26 @@ class Evidence {
     }
   }
 
-  /** Of a reorg that came with the end of the load, only the newest blocks were read. @param {Rpc} rpc @param {Reorgs} reorgs @param {number} end */
-  async #correct(rpc, { events }, end) {
-    const late = events.map(({ blockNumber }) => blockNumber).filter((number) => number > end - MOST_CORRECTED);
-    if (late.length === 0) return;
-    const first = Math.max(Math.min(...late), this.#blocks.first);
+  /**
+   * A reorg that came with the end of the load may not have been seen, or in its newest block only: blocks are compared with
+   * those of the chain, from the newest one back to one that is still there.
+   * @param {Rpc} rpc
+   * @param {number} end
+   */
+  async #correct(rpc, end) {
+    const lowest = Math.max(this.#blocks.first, end - MOST_CORRECTED + 1);
     /** @type {ReadBlock[]} */
     const blocks = [];
-    for await (const block of this.#read(rpc, first, end)) blocks.push(block);
-    if (blocks.length === end - first + 1) this.#blocks.correct(blocks);
+    for (let from = end + 1; from > lowest && !this.#blocks.has(blocks[0]);) {
+      const to = from - 1;
+      from = Math.max(lowest, from - COMPARED_AT_ONCE);
+      /** @type {ReadBlock[]} */
+      const read = [];
+      for await (const block of this.#read(rpc, from, to)) read.push(block);
+      if (read.length < to - from + 1) return;
+      blocks.unshift(...read);
+    }
+    this.#blocks.correct(blocks);
   }
 
   /** @param {Rpc} rpc */

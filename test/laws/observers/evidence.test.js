@@ -71,6 +71,25 @@ describe('blocks of --evidence', () => {
     );
   });
 
+  it('a reorg that was not seen: the file shows what was removed, also of blocks that were not written yet', () => {
+    const { lines, blocks } = recorded();
+    for (const number of [1, 2, 3]) {
+      blocks.add(blockOf(number));
+      blocks.count([number, hashOf(number), 6, 0]);
+    }
+    assert.deepEqual(
+      [blockOf(3), blockOf(3, 1), undefined].map((one) => blocks.has(one)),
+      [true, false, false],
+    );
+    blocks.correct([blockOf(1), blockOf(2, 1), blockOf(3, 1)]);
+    blocks.end();
+    assert.deepEqual(rowsOf(lines), { 1: '0 6/0', 2: '1 0/0', 3: '1 0/0' });
+    assert.deepEqual(
+      lines.filter(({ reorg }) => reorg !== undefined),
+      [{ reorg: 1 }],
+    );
+  });
+
   it('without a reorg nothing is written again', () => {
     const { lines, blocks } = recorded();
     for (const number of [1, 2]) blocks.add(blockOf(number));
