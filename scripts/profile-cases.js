@@ -3,10 +3,12 @@
  * Pairs of geth, and of geth and a copy of it that hashes each node of its state tries several times; prints a markdown table.
  *
  *     node scripts/profile-cases.js [--slow N] [--equal N] [--pairs N] [--seconds N] [--times N] [--relabelled N] [--dir FOLDER]
+ *     node scripts/profile-cases.js --overhead N
  *
  * --slow, --equal: comparisons of each kind; --times: how often the copy hashes a node; --relabelled: comparisons made of the
  * pairs of equal nodes: the same number of them by chance, with their sides changed by chance; --dir: a folder that keeps the
- * run files: made comparisons are not made again. Needs about four minutes a comparison of eight pairs, and Go.
+ * run files: made comparisons are not made again; --overhead: nothing but pairs of runs with and without profiles, and the CPU
+ * time of geth for an operation. Needs about four minutes a comparison of eight pairs, and Go.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,7 +18,8 @@ import { fileURLToPath } from 'node:url';
 import { randomNumbers } from '../src/random.js';
 import { NODE_CPU } from '../src/stats/node-profile.js';
 import { compareMetrics } from '../src/studies/compare.js';
-import { ROOT, freePort, readOptions, table } from './bench/lib.js';
+import { ROOT, freePort, readOptions, runStress, table } from './bench/lib.js';
+import { medianInterval } from './bench/pairs.js';
 import { ensureBuilt, isBuilt } from './nodes/build.js';
 import { FUNDER_KEY, GETH, startGeth } from './nodes/geth.js';
 
@@ -149,9 +152,49 @@ function isFound(comparison) {
   return [GROUP, FUNCTION].every((pattern) => slower.some(({ label }) => label.match(pattern) !== null));
 }
 
+/** CPU time that a process has used, in milliseconds (proc_pid_stat(5): utime and stime are in hundredths of a second). @param {number} pid */
+function cpuMs(pid) {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
+  return 10 * (Number(fields[11]) + Number(fields[12]));
+}
+
+/** @param {number} pairs @returns {Promise<number[]>} CPU time of geth for an operation with profiles, over that without */
+async function overheads(pairs) {
+  const port = await freePort();
+  const node = await startGeth({ period: 1, flags: ['--pprof', '--pprof.port', `${port}`] });
+  const profile = ['--node-profile', `http://127.0.0.1:${port}/debug/pprof/profile`];
+  const load = ['--rpc', node.url, '-t', '800', '--rate', '400', '--warmup', '2s', '--fund-amount', '1eth'];
+  const eachMs = async (/** @type {string[]} */ more) => {
+    const beforeMs = cpuMs(node.pid);
+    const { run } = await runStress([...load, ...more], 10, { env: { STRESS_FUNDER_KEY: node.funderKey } });
+    return (cpuMs(node.pid) - beforeMs) / run.counts.verified;
+  };
+  try {
+    await eachMs([]);
+    const ratios = [];
+    for (let i = 0; i < pairs; i += 1) {
+      const isFirst = i % 2 === 0;
+      const first = await eachMs(isFirst ? profile : []);
+      const second = await eachMs(isFirst ? [] : profile);
+      ratios.push(isFirst ? first / second : second / first);
+      process.stderr.write(`pair ${i + 1}: ${ratios[i].toFixed(3)}\n`);
+    }
+    return ratios;
+  } finally {
+    await node.stop();
+  }
+}
+
 async function main() {
-  const numbers = { slow: 10, equal: 20, pairs: 8, seconds: 5, times: 2, relabelled: 2000 };
+  const numbers = { overhead: 0, slow: 10, equal: 20, pairs: 8, seconds: 5, times: 2, relabelled: 2000 };
   const { numbers: options, words } = readOptions(numbers, { dir: '' });
+  if (options.overhead > 0) {
+    const { middle, low, high } = medianInterval(await overheads(options.overhead), randomNumbers(1));
+    console.log(
+      `CPU of geth with profiles: ${middle.toFixed(3)} (${low.toFixed(3)} to ${high.toFixed(3)}) of that without`,
+    );
+    return;
+  }
   const folder = words.dir || mkdtempSync(join(tmpdir(), 'stress-profile-cases-'));
   const binary = await buildSlow(options.times);
   const rows = [];
