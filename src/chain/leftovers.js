@@ -1,7 +1,7 @@
 import { UnavailableError } from '../errors.js';
 import { counted } from '../text.js';
 import { HEAD, ask } from './answers.js';
-import { maxPriceWei, offerText } from './fees.js';
+import { maxPriceWei, offerText, tipOf } from './fees.js';
 import { BlockRoom, SKIPPED_BLOCKS, mayBeInTurn } from './left-out.js';
 import { NonceTakenError, estimateGas, sendAll } from './send.js';
 import { followFees, listWallets, othersOf, partsOf, readPool, readStates } from './wallet-states.js';
@@ -15,10 +15,13 @@ import { followFees, listWallets, othersOf, partsOf, readPool, readStates } from
 /** Wallets whose leftovers are replaced at a time. */
 const REPLACED_AT_ONCE = 50;
 
-/** Each try doubles the fee: a million times in all, because the tip of what is replaced is not known. */
+/** Each try doubles the fee: a million times in all, where the node does not show the tip of what is replaced. */
 const MAX_TRIES = 20;
 
-/** @typedef {WalletState & {wallet: Wallet, pendingAtFirst: number}} Unsettled */
+/**
+ * @typedef {WalletState & {wallet: Wallet, pendingAtFirst: number}} Unsettled
+ * @typedef {Unsettled & {shown: Fee | null}} Skipped shown: the highest offer in the pool; null: the node shows none
+ */
 
 /** Transactions that were in the pool before this run, and that blocks leave out although they have room for them. */
 export class Leftovers {
@@ -35,7 +38,7 @@ export class Leftovers {
     this.#room = new BlockRoom(sender.rpc, 'setup');
   }
 
-  /** Those that blocks have skipped with reason to replace them. @param {Unsettled[]} open @param {number} head @returns {Promise<Unsettled[]>} */
+  /** Those that blocks have skipped with reason to replace them. @param {Unsettled[]} open @param {number} head @returns {Promise<Skipped[]>} */
   async #skippedOf(open, head) {
     const skipped = open.filter(({ wallet, latest, pending, pendingAtFirst }) => {
       const known = this.#since.get(wallet);
@@ -49,7 +52,12 @@ export class Leftovers {
     const areLeftOut = await Promise.all(
       skipped.map(({ wallet, latest }) => this.#isLeftOut(wallet, pool?.get(wallet)?.byNonce.get(latest), head)),
     );
-    return skipped.filter((_, i) => areLeftOut[i]);
+    return skipped
+      .filter((_, i) => areLeftOut[i])
+      .map((one) => {
+        const fees = [...(pool?.get(one.wallet)?.byNonce.values() ?? [])].map(({ fee }) => fee);
+        return { ...one, shown: fees.sort((a, b) => Number(tipOf(b) - tipOf(a)))[0] ?? null };
+      });
   }
 
   /** @param {Wallet} wallet @param {PooledTransaction | undefined} next undefined: the node does not show it @param {number} head */
@@ -76,14 +84,14 @@ export class Leftovers {
     );
     for (const part of partsOf(stuck, REPLACED_AT_ONCE)) {
       await followFees(/** @type {Sender} */ (this.#sender));
-      await Promise.all(part.map((one) => replacePooled(/** @type {Sender} */ (this.#sender), one.wallet, one)));
+      await Promise.all(part.map((one) => replacePooled(/** @type {Sender} */ (this.#sender), one)));
     }
     for (const { wallet } of stuck) this.#since.delete(wallet);
   }
 }
 
-/** The fees of what is replaced are not known. @param {Sender} sender @param {Wallet} wallet @param {{latest: number, pending: number}} nonces */
-async function replacePooled(sender, wallet, { latest, pending }) {
+/** @param {Sender} sender @param {Skipped} skipped */
+async function replacePooled(sender, { wallet, latest, pending, shown }) {
   const { rpc, fees } = sender;
   const call = { to: wallet.address, data: '0x', value: 0n };
   const gasLimit = await estimateGas(rpc, { from: wallet.address, to: call.to, data: call.data });
@@ -92,7 +100,8 @@ async function replacePooled(sender, wallet, { latest, pending }) {
   let offer = fees.current();
   for (let tries = 1; ; tries += 1) {
     // A fixed offer is made once, as it is.
-    const raised = fees.isFixed ? offer : doubled(offer, fees);
+    const next = tries === 1 && shown !== null ? fees.replacementFee(shown) : doubled(offer, fees);
+    const raised = fees.isFixed ? offer : next;
     if (raised === null) throw notReplaced(wallet, offer, fees);
     offer = raised;
     wallet.nonce = latest;

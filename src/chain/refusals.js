@@ -54,7 +54,7 @@ const ROWS = Object.freeze([
   },
   {
     is: 'absent',
-    words: [/future (epoch|block)|in the future/i],
+    words: [/future (epoch|block)|\b(epoch|block|height|tipset|timestamp)\b.{0,40}in the future/i],
     clients: 'Lotus',
   },
   {
@@ -65,7 +65,7 @@ const ROWS = Object.freeze([
   {
     is: 'replacement',
     words: [
-      /another (tx|transaction).{0,20}same nonce|same nonce already|replace by fee/i,
+      /another (tx|transaction).{0,20}same nonce|same nonce already|replace by fee|(tx|transaction) with (the |this )?nonce.{0,50}already/i,
       /\bnonce.{0,20}\balready (in|(exists|known|present|included|pending|queued) in) (the )?(cache|queue|\w*pool)/i,
     ],
     clients:
@@ -75,7 +75,7 @@ const ROWS = Object.freeze([
     is: 'known',
     words: [
       /\bknown transaction|confirmation timeout|already ?(known|imported|pending|submitted|received)|existing txn? with same hash/i,
-      /already (exists |present |included )?in (the )?(cache|system|\w*pool)|duplicate (transaction|tx)\b/i,
+      /already (exists |present |included )?in (the )?(cache|system|\w*pool)|duplicate (transaction|tx)\b|^(transaction|tx) already exists/i,
     ],
     clients:
       'geth, anvil, Erigon, reth, Besu, Nethermind (AlreadyKnown), Cosmos EVM and Sei (cache, mempool), Substrate, zkSync',
@@ -84,6 +84,7 @@ const ROWS = Object.freeze([
     is: 'sender_limit',
     words: [
       /nonce ?(i[st] )?too ?(distant|far)|per-account cap|nonce gap too large|number of enqueued transactions reached/i,
+      /you have reached the (maximum|limit).{0,20}(transactions|txs)|(transactions|txs).{0,40}\b(per|for|from|by) (account|sender|0x)|only \d+ (transactions|txs).{0,40}(account|sender)/i,
     ],
     clients:
       'Besu (--tx-pool-max-future-by-sender, --tx-pool-limit-by-account-percentage), Nethermind (TxPool.MaxPendingTxsPerSender), ethrex, Nibiru, Polygon Edge (--max-enqueued)',
@@ -97,7 +98,7 @@ const ROWS = Object.freeze([
     is: 'nonce_high',
     words: [
       /(nonce|sequence)( number)? ?(\d+ )?(is )?too ?(high|large|new)|nonce.{0,30}(higher|greater|ahead|distant)|gapped|nonce ?gap|future/i,
-      /invalid (transaction )?nonce$/i,
+      /invalid (transaction )?nonce$|(?:^|[\W_])(incorrect|wrong)[_ ](\w+_)?nonce\b/i,
     ],
     clients:
       'geth, Nethermind (NonceGap), zkSync (allowed range), Filecoin, Substrate (Future); an invalid nonce without its number may be the next one soon',
@@ -122,7 +123,7 @@ const ROWS = Object.freeze([
   {
     is: 'funds',
     words: [
-      /insufficient ?(funds|balance)|balance is lower|(not|n't have) enough (funds|balance|ether)|cannot afford|overdraft|::payment\b/i,
+      /insufficient[ _]?(\w+_)?(funds|balance)|balance is lower|(not|n't have) enough (funds|balance|ether)|cannot afford|overdraft|::payment\b/i,
       /(exceeds?|lacks?).{0,20} (balance|funds)\b|balance.{0,20}(too low|not enough|insufficient)|exceeds allowance/i,
     ],
     clients:
@@ -157,7 +158,7 @@ const ROWS = Object.freeze([
     words: [
       /(pool|queue).{0,30}(full|limit|overflow|capacity|exceed)|queue ?full|too many.{0,20} (transactions|messages)|congestion/i,
       /immediately ?dropped|exhausts|(full|limit).{0,30}(pool|queue)|in-?flight.{0,20}limit|slots|already reserved|size constraints/i,
-      /pool\b.{0,20}(maximum|max)\b|no (more )?(space|room|slot)\b.{0,20}pool/i,
+      /pool\b.{0,20}(maximum|max)\b|(maximum|max)\b.{0,20}\b\w*pool size|maximum number of pending (transactions|txs)|no (more )?(space|room|slot)\b.{0,20}pool/i,
     ],
     clients:
       'geth, Erigon (sub-pool), reth (discarded), Parity, Arbitrum (queue full, L2 congestion), Substrate, Cosmos EVM',
@@ -165,7 +166,7 @@ const ROWS = Object.freeze([
   {
     is: 'rate_limit',
     words: [
-      /(request|call|credit)s? (count|number|volume|quota)|(limit|cap|allowance|quota|exceed).{0,30}\b(plan|tier|subscription)\b/i,
+      /(transactions|txs) per (second|minute|hour|day)|max(imum)? usage reached|(request|call|credit)s? (count|number|volume|quota)|(limit|cap|allowance|quota|exceed).{0,30}\b(plan|tier|subscription)\b/i,
     ],
     clients: 'gateways: counts and volumes of a plan, which are no size of one call',
   },
@@ -191,7 +192,7 @@ const ROWS = Object.freeze([
     is: 'price',
     words: [
       /underpriced|fee ?too ?low|insufficient max ?fee|(fee|price|tip).{0,60}(too low|too small|at least|below|less than|lower than|minim|insufficient|not enough)/i,
-      /(insufficient|unacceptable|minimum|minimal|\bmin) (\w+ )?(gas ?)?(fee|price|tip)|below.{0,30}(base ?fee|minimum)/i,
+      /(insufficient|unacceptable|minimum|minimal|\bmin) (\w+ ){0,2}(gas ?)?(fee|price|tip)|below.{0,30}(base ?fee|minimum)/i,
     ],
     clients:
       'geth and forks, Besu (configured minimum, base fee), Nethermind (FeeTooLow), Celo (floor), Metis, zkSync, Cosmos EVM',
@@ -266,7 +267,7 @@ const ROWS = Object.freeze([
     words: [
       /timed? ?out|deadline exceeded|unavailable|overload|\bbusy\b|try again|temporar/i,
       /\b50[234]\b|bad gateway|internal server error|network is unreachable|connection (refused|reset)|no such host/i,
-      /returns a null value|healthy|too many (open )?(connections|files)|shutting down|channel closed/i,
+      /no (available )?(server|backend|upstream)s?\b|(upstream|backend).{0,20}(failed|error)|returns a null value|healthy|too many (open )?(connections|files)|shutting down|channel closed/i,
     ],
     clients: 'gateways, Arbitrum (network is unreachable), hedera, zkSync (shutting down), reth (channel closed)',
   },
@@ -299,6 +300,7 @@ const BOTH_NONCES = [
   /(?:nonce|sequence).*\bexpected:?(?: nonce to be)? ?(?<next>\d+),?(?: but)? got:? ?(?<own>\d+)/i,
   /account has nonce of: ?(?<next>\d+) tx has nonce of: ?(?<own>\d+)/i,
   /nonce:? got:? ?(?<own>\d+),? want:? ?(?<next>\d+)/i,
+  /nonce ?(?<own>\d+) [<>] (?:state|account|expected|next) nonce ?(?<next>\d+)/i,
 ];
 
 /** HTTP status of the answer, where the words say nothing. */
@@ -332,6 +334,17 @@ export function refusalOf({ rpcCode, rpcMessage, status = 200 }) {
   if (row !== undefined) return known(row.is, row);
   const is = CODES[rpcCode];
   return is === undefined ? { is: 'invalid', stated: {}, mayBeFull: false, isUnknown: true } : known(is);
+}
+
+/**
+ * Of a submission: words that say of a block or a state that it is absent (account not found, leader not found) are not known
+ * as an answer to it.
+ * @param {ErrorAnswer} error
+ * @returns {Refusal}
+ */
+export function submissionRefusalOf(error) {
+  const refusal = refusalOf(error);
+  return refusal.is === 'absent' ? { ...refusal, is: 'invalid', isUnknown: true } : refusal;
 }
 
 /** @param {string} words @param {NonNullable<Row['states']>} states @returns {StatedPrice} */

@@ -15,7 +15,7 @@ import {
   resultOf,
   transactionOf,
 } from './answers.js';
-import { maxPriceWei, offerText, raisedText } from './fees.js';
+import { maxPriceWei, offerText, raisedText, tipOf } from './fees.js';
 import { isFunder } from './keys.js';
 import { BlockRoom, MAX_REPLACEMENTS, NO_BLOCK_MS, SKIPPED_BLOCKS, mayBeInTurn, tipAfter } from './left-out.js';
 import { classOf, refusalOf } from './refusals.js';
@@ -228,7 +228,7 @@ class OrderSubmission {
   /** @param {StatedPrice} stated */
   async raiseOffer(stated) {
     const { fees, notice } = this.#sender;
-    const before = fees.worstPriceWei();
+    const [before, beforeTip] = [fees.worstPriceWei(), tipOf(fees.current())];
     const why = fees.raiseOffer(this.#sent.fee, stated);
     this.isRaised = why === null;
     const fee = why === null ? this.#higher() : null;
@@ -236,7 +236,8 @@ class OrderSubmission {
       this.priceLimit = why ?? 'the limit of the offer is reached';
       return false;
     }
-    if (fees.worstPriceWei() > before) notice?.(raisedText(fees.current()));
+    // Where --max-fee limits the whole, the tip alone rises.
+    if (fees.worstPriceWei() > before || tipOf(fees.current()) > beforeTip) notice?.(raisedText(fees.current()));
     await reserveMore(this.#sender, this.#sent, fee);
     sign(this.#sender, this.#sent, fee);
     return true;
@@ -510,7 +511,11 @@ class Overdue {
   async #replaceLeftOut(sent, known, head) {
     const { rpc, fees, notice } = this.#sender;
     const { order, fee } = sent;
-    if (!(await isKnown(rpc, sent))) return;
+    if (!(await isKnown(rpc, sent))) {
+      if (sent.losses < 2)
+        this.why = `${counted(head - known.block, 'block')} came without it, and the endpoint does not show it: does it read another chain than it sends to, or drop what it takes?`;
+      return;
+    }
     const waiting = { address: order.wallet.address, gasLimit: order.gasLimit, valueWei: order.value, fee };
     const evidence = await this.#room.evidence(waiting, known.block, head).catch(() => null);
     if (evidence === null) return;

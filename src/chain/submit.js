@@ -1,6 +1,6 @@
 import { ProtocolError, RpcError, TransportError } from '../errors.js';
 import { maxPriceWei, tipOf } from './fees.js';
-import { PASSING, refusalOf } from './refusals.js';
+import { PASSING, submissionRefusalOf } from './refusals.js';
 import { backOffMs, isLimit, isLost } from './retries.js';
 
 /**
@@ -93,7 +93,7 @@ export async function submit(submission, { clock, random }) {
     try {
       return submission.accept(await submission.send(tries, isRaised));
     } catch (error) {
-      const answer = error instanceof RpcError ? refusalOf(error) : null;
+      const answer = error instanceof RpcError ? submissionRefusalOf(error) : null;
       const refusal = answer === null ? null : meaningOf(answer, () => submission.isTaken());
       if (refusal === 'known' || submission.isOver) return;
       submission.noteError(error, refusal);

@@ -721,7 +721,18 @@ export type BatchFacts = { limit: number; largest: number; refused: number; why:
 export type Outage = { fromMs: number; toMs?: number; words: string };
 
 /** What operations waited for before they were sent, or sent again: all operations together, of the whole run. */
-export type Pauses = { limitAnswers: number; limitedMs: number; unansweredMs: number; unpaidMs?: number };
+export type Pauses = {
+  /** Answers by which the endpoint asked for less: HTTP 429, Retry-After, or an error that says so. */
+  limitAnswers: number;
+  /** Milliseconds of waiting because of them. */
+  limitedMs: number;
+  /** Milliseconds of waiting before the next try where there was no answer, or none of use. */
+  unansweredMs: number;
+  /** Milliseconds of waiting before the next try of submissions that the node refused: of those above. Rate limits, nodes that are busy, and the limit per sender are not in it. */
+  refusedMs?: number;
+  /** Milliseconds for which wallets without funds waited for a payment (--refill-below): all wallets together. */
+  unpaidMs?: number;
+};
 
 /** With --nonce-order, --duplicate-share or --replace-share: what was sent on purpose, of the whole run. */
 export type StormFacts = {

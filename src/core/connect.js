@@ -214,7 +214,8 @@ export async function openSender(
   costs = new SetUpCosts(wallets.maxSpendWei),
 ) {
   const fees = await readFees(rpc, baseFeeWei, wallets);
-  if (fees.isFree) notice('gas is free on this chain (base fee 0, suggested price 0): no fee is offered');
+  const why = wallets.tipWei === null && wallets.gasPriceWei === null ? 'suggested price 0' : 'as asked for';
+  if (fees.isFree) notice(`gas is free on this chain (base fee 0, ${why}): no fee is offered`);
   const signer = await createSigner();
   const taken = createTaken(clock);
   return {

@@ -64,6 +64,10 @@ export class NodeLimits {
   #fullBlock = -1;
   /** Most operations in a block since then: the pool kept as many. */
   #included = 0;
+  /** Most operations that the node had at each of the last two blocks: right after a block its pool is empty. */
+  #peaks = [0, 0];
+  /** Refusals for a full pool since the last block. */
+  #refusedCount = 0;
   /** Wallets that were refused. @type {Map<Account, WalletLimit>} */
   #wallets = new Map();
   /** How often the node had this number of operations of a wallet when it refused another one. @type {Map<number, number>} */
@@ -111,12 +115,19 @@ export class NodeLimits {
 
   /** @param {Operation} operation */
   #poolRefused({ startedAtUs }) {
-    const kept = Math.max(1, this.#inPool());
+    const kept = Math.max(1, this.#inPool(), ...this.#peaks);
     const before = this.most;
     if (before === Infinity || kept > before) this.#bound(kept);
     else if (startedAtUs > this.#changedUs) this.#bound(Math.floor(before * 0.9));
-    if (this.most !== before && this.#inPool() > 0) this.#kept = this.most;
+    this.#refusedCount += 1;
+    // A single answer, such as that of a gateway, proves no size.
+    if (this.#isMany(this.#refusedCount, this.most)) this.#kept = this.most;
     this.#troubleUs = this.#clock.nowUs();
+  }
+
+  /** @param {number} count of transactions that were refused or lost @param {number} inPool */
+  #isMany(count, inPool) {
+    return count >= Math.max(LEAST_LOST, inPool / MANY);
   }
 
   /** @param {number} most */
@@ -130,6 +141,8 @@ export class NodeLimits {
   /** @param {{number: number, ours: number, gasUsed: number | null, gasLimit: number | null}} block @param {number} needed gas of another operation */
   observe({ number, ours, gasUsed, gasLimit }, needed) {
     this.#included = Math.max(this.#included, ours);
+    this.#peaks = [Math.max(ours, this.#inPool()), this.#peaks[0]];
+    this.#refusedCount = 0;
     this.#blocks += 1;
     const hasRoom = gasUsed !== null && gasLimit !== null && gasUsed + needed <= gasLimit;
     if (!hasRoom) this.#fullBlock = Math.max(this.#fullBlock, number);
@@ -158,7 +171,7 @@ export class NodeLimits {
     const { same, later } = this.#lost;
     this.#lost = { same: 0, later: 0 };
     const inPool = Math.min(this.most, inFlight);
-    const isMany = !this.#isRandom && later >= Math.max(LEAST_LOST, inPool / MANY);
+    const isMany = !this.#isRandom && this.#isMany(later, inPool);
     // Nor is a pool too small that kept as many for a block.
     if (isMany && (this.isEvicting || this.#included < inFlight)) this.#overflowed(inPool - later);
     else if (same > 0 && this.isEvicting) this.#lower(this.#atLeastIncluded(this.most - same));

@@ -20,8 +20,8 @@ import { byCode, counted, partOf, seconds } from '../text.js';
  * @property {Pick<RunFile['generator'], 'refusals' | 'resubmissions'> & Pick<RunFile, 'failureWords'>} generator of the run so far
  */
 
-/** Shortest time without a verified operation before the warning. */
-const LONG_MS = 5000;
+/** Shortest time without a verified operation before the warning: an interval of the default length ends some milliseconds sooner or later. */
+const LONG_MS = 4900;
 /** The same as a multiple of the usual duration of an operation: the longer of both counts. */
 const USUAL = 3;
 /** Share of the time without a block from which on the missing blocks are the reason. */

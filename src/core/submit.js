@@ -18,6 +18,9 @@ import { knownOf } from './transaction-status.js';
 /** After an outage a node may refuse for so long what it takes later, for instance before its first block. */
 const AFTER_OUTAGE_MS = 5000;
 
+/** Answers that are no decision about a transaction, and a limit that the driver keeps. @type {ReadonlySet<RefusalClass>} */
+const UNREFUSED = new Set(/** @type {const} */ (['rate_limit', 'starting', 'busy', 'sender_limit']));
+
 /** As many as --connections can be. */
 export const MAX_SUBMISSIONS = 10_000;
 
@@ -177,11 +180,13 @@ export class OperationSubmission {
 
   /** @param {number} ms @param {'limitedMs' | 'unansweredMs'} why @param {RefusalClass | null} [refusal] */
   async pause(ms, why, refusal = null) {
-    if (refusal !== 'sender_limit' && refusal !== 'pool_full') return pause(this.#tools, this.#operation, ms, why);
     const { clock, limits, retryPolicy } = this.#tools;
     const fromUs = clock.nowUs();
-    await limits.turn(this.#operation, ms);
-    retryPolicy.pauses[why] += (clock.nowUs() - fromUs) / 1000;
+    if (refusal === 'sender_limit' || refusal === 'pool_full') await limits.turn(this.#operation, ms);
+    else await this.#operation.pause(clock, ms);
+    const waitedMs = (clock.nowUs() - fromUs) / 1000;
+    retryPolicy.pauses[why] += waitedMs;
+    if (refusal !== null && !UNREFUSED.has(refusal)) retryPolicy.pauses.refusedMs += waitedMs;
   }
 
   /** @param {StatedPrice} stated */
@@ -270,7 +275,7 @@ const MAX_RETRY_AFTER_MS = 60_000;
 /** The Retry-After pause (RFC 9110) of all submissions, and how often and how long this thread waited. */
 export class RetryPolicy {
   /** @type {Required<Pauses>} */
-  pauses = { limitAnswers: 0, limitedMs: 0, unansweredMs: 0, unpaidMs: 0 };
+  pauses = { limitAnswers: 0, limitedMs: 0, unansweredMs: 0, refusedMs: 0, unpaidMs: 0 };
   readBackRetries = 0;
   /** A block of which the endpoint serves no effects for long; null after each report. @type {number | null} */
   unreadBlock = null;

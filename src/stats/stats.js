@@ -47,7 +47,7 @@ export function noneUsed() {
       leftOut: 0,
       leftOutMs: 0,
     },
-    pauses: { limitAnswers: 0, limitedMs: 0, unansweredMs: 0, unpaidMs: 0 },
+    pauses: { limitAnswers: 0, limitedMs: 0, unansweredMs: 0, refusedMs: 0, unpaidMs: 0 },
   };
 }
 

@@ -60,6 +60,7 @@ export function factsOf(run) {
     ...{
       lostShare: shareOfTime(resubmissions.lostMs, sendMs),
       leftOutShare: shareOfTime(resubmissions.leftOutMs, sendMs),
+      refusedShare: shareOfTime(run.generator.pauses?.refusedMs, sendMs),
     },
     heldBack: heldBack(run),
     // Without these, calls may only have waited in the generator.
@@ -330,6 +331,11 @@ const REFUSED = Object.freeze({
     words: 'another transaction has the nonce',
     advice: 'no other program may send from these wallets: give another --offset, or other keys',
   },
+  unsupported: {
+    code: 'rejected',
+    words: 'the endpoint takes no transactions',
+    advice: 'give an endpoint that takes transactions (--send-rpc)',
+  },
   invalid: {
     code: 'rejected',
     words: 'the node takes no such transaction',
@@ -385,7 +391,7 @@ function unverified(run) {
  * @returns {(RefusedRow & {count: number, said: string}) | null}
  */
 function refusalOf({ generator: { refusals }, failureWords, window: { counts } }, failed, { waiting, missed }) {
-  const codes = Object.values(REFUSED).map(({ code }) => code);
+  const codes = [...new Set(Object.values(REFUSED).map(({ code }) => code))];
   const ended = codes.reduce((sum, code) => sum + failed(code), 0);
   // Without the refusals of the run nothing is known of operations that timed out.
   const all =
@@ -395,12 +401,25 @@ function refusalOf({ generator: { refusals }, failureWords, window: { counts } }
   const waitingInWindow = Math.max(1, counts.started - counts.verified - counts.failed);
   const unaccepted = Math.max(0, counts.started - (counts.accepted ?? counts.started) - ended);
   const refusedWaiting = refusals === undefined ? 0 : waiting * Math.min(1, unaccepted / waitingInWindow);
-  const [[name, most] = ['', { count: 0, words: '' }]] = Object.entries(all).sort(([, a], [, b]) => b.count - a.count);
+  const [name, most] = mostRefused(all);
   const sum = Object.values(all).reduce((total, one) => total + one.count, 0);
   const row = REFUSED[name];
   const count = ended + Math.round(refusedWaiting);
   if (row === undefined || most.count < OF_A_KIND * sum || count < OF_MISSED * missed) return null;
   return { ...row, count, said: most.words || (failureWords[row.code] ?? '') };
+}
+
+/** @param {Record<string, {count: number, words: string}>} refusals @returns {[name: string, most: {count: number, words: string}]} the class with most */
+function mostRefused(refusals) {
+  const [most = ['', { count: 0, words: '' }]] = Object.entries(refusals).sort(([, a], [, b]) => b.count - a.count);
+  return /** @type {[string, {count: number, words: string}]} */ (most);
+}
+
+/** What the node refused most, whatever became of the operations. @param {RunFile} run @returns {(RefusedRow & {count: number, said: string}) | null} */
+function refusedMostOf({ generator: { refusals = {} } }) {
+  const [name, { count, words }] = mostRefused(refusals);
+  const row = REFUSED[name];
+  return row === undefined ? null : { ...row, count, said: words };
 }
 
 /** What was seen of the chain: whether it made blocks, and whether these took what the node had accepted. @param {RunFile} run */
@@ -417,6 +436,8 @@ function chainOf(run) {
     aboveMaxFee: blocks.aboveMaxFee ?? 0,
     lost: reorgs.count > 0 || (refusals.pool_full?.count ?? 0) > 0 ? 0 : (resubmissions.lost ?? 0),
     leftOut: resubmissions.leftOut ?? 0,
+    refusedMost: refusedMostOf(run),
+    refusals: Object.values(refusals).reduce((sum, { count }) => sum + count, 0),
     senderLimits: refusals.sender_limit?.count ?? 0,
     poolRefusals: refusals.pool_full?.count ?? 0,
     // Both names are used for what the pool keeps.

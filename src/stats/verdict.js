@@ -48,6 +48,8 @@ const SKIPPED = 5;
 const ALL = 0.9;
 /** Share of the wallets, of their time, or of the operations below which a lack of funds, or a refusal, does not count as the limit. */
 const FEW = 0.25;
+/** Share of the operations that failed from which on a search tells nothing, where the reason is not known. */
+const PART = 0.1;
 /** Share of the operations that were not verified from which on one reason explains them. */
 const MAIN = 0.75;
 /** A window without a block proves nothing if it is shorter. */
@@ -122,7 +124,11 @@ const ROWS = Object.freeze([
     evidence: ({ refusal, ended }) =>
       `${partOf(refusal?.count ?? 0, ended, 'operation')} were refused, because ${refusal?.words}${refusal?.said ? ` ("${refusal.said}")` : ''}`,
     advice: ({ refusal }) => `${refusal?.advice}`,
-    excluded: (f) => !isPlain(f.run) && f.missed < RELEVANT * f.ended && 'no refusals',
+    excluded: (f) =>
+      !isPlain(f.run) &&
+      Math.max(f.missed, f.refusals) < RELEVANT * f.ended &&
+      f.refusedShare < RELEVANT &&
+      'no refusals',
   },
   {
     name: 'reverted',
@@ -314,6 +320,13 @@ const ROWS = Object.freeze([
     advice: (f) => (f.leftOut > 0 ? LEFT_OUT_ADVICE : 'give a higher --gas-price or --max-fee'),
   },
   {
+    name: 'refused',
+    when: (f) => f.refusedShare >= FEW && f.refusedMost !== null && !f.isFull && !f.isHeld && !f.wasAway,
+    evidence: ({ refusedMost, refusedShare, run }) =>
+      `operations waited ${percent(refusedShare)} of their time after ${counted(refusedMost?.count ?? 0, 'refusal')} (${whole(run.counts.started)} operations), because ${refusedMost?.words} ("${refusedMost?.said}")`,
+    advice: ({ refusedMost }) => `${refusedMost?.advice}`,
+  },
+  {
     name: 'unknown',
     when: () => true,
     evidence: (f) => [seen(f).join(', '), ...excludedOf(f)].join('; '),
@@ -430,7 +443,7 @@ function unknownAdvice(facts) {
   if (wasAway || silentMs >= FEW * run.window.durationMs) return `${find}run again without the outage`;
   if (lacksAnswers(facts)) return `${find}run again when the endpoint answers submissions`;
   // What fails has no limit: the load does not matter.
-  if (isFailing(run)) return REPAIRS.unknown;
+  if (isFailing(run, PART)) return REPAIRS.unknown;
   // More operations at once would wait for the same CPU.
   if (isCpuShort(facts)) return `${find}${ownCpu(facts)}`;
   const needed = isDropping ? `${moreAtOnce(facts)} at this latency` : null;
@@ -516,10 +529,10 @@ const REPAIRS = {
 /** Verdicts after which a search for the highest rate can tell more. @type {readonly string[]} */
 const SEARCHED = ['concurrency-bound', 'rate-bound', 'node-bound', 'unknown'];
 
-/** Nothing was done, or most of it failed. @param {Pick<RunFile, 'counts' | 'intervals'>} run */
-function isFailing(run) {
+/** Nothing was done, or this share of it failed. @param {Pick<RunFile, 'counts' | 'intervals'>} run @param {number} [share] */
+function isFailing(run, share = MOST) {
   const { missed, ended } = endedIn(run);
-  return missed >= MOST * ended;
+  return missed >= share * ended;
 }
 
 /** Where to look if the endpoint was back at the end; null: it was not. @param {RunFile} run */
@@ -539,10 +552,11 @@ export function nextOf(run) {
   if (run.verdict === null) return null;
   if (run.audit?.result === 'not_exact') return { repair: REPAIRS.audit };
   const { name } = run.verdict;
-  if (!isFailing(run) && SEARCHED.includes(name)) return { find: true };
+  const isFailed = isFailing(run, name === 'unknown' ? PART : MOST);
+  if (!isFailed && SEARCHED.includes(name)) return { find: true };
   const pastOutage = name === 'endpoint-down' ? pastOutageOf(run) : null;
   const pool = name === 'lost' && run.generator.nodeLimits?.pool !== undefined ? poolAdvice(run) : null;
-  const repair = pastOutage ?? pool ?? REPAIRS[name] ?? (isFailing(run) ? REPAIRS.unknown : undefined);
+  const repair = pastOutage ?? pool ?? REPAIRS[name] ?? (isFailed ? REPAIRS.unknown : undefined);
   return repair === undefined ? null : { repair };
 }
 

@@ -39,7 +39,7 @@ function assertSchemaIsStrict(run) {
     '/environment/findCommand',
     ...['leftOut', 'leftOutMs', 'lostMs', 'refused'].map((name) => `/generator/resubmissions/${name}`),
     ...['/environment/commandLine', '/environment/endpoints', '/environment/transport/why', '/intervals/0/byEndpoint'],
-    ...['/environment/roundTripMs', '/generator/pauses', '/generator/pauses/unpaidMs', '/generator/outages'],
+    ...['/environment/roundTripMs', '/generator/pauses', '/generator/pauses/refusedMs', '/generator/pauses/unpaidMs', '/generator/outages'],
     ...['/generator/resubmissions/lost', '/audit/result', '/audit/incomplete'],
     ...['', '/perWallet', '/pool'].map((name) => `/generator/nodeLimits${name}`),
     '/generator/refusals',

@@ -1,7 +1,7 @@
 /** The classes of error answers, by the words of twenty clients and gateways: only the class makes a difference. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { classOf, failureCodeOf, refusalOf } from '../../../src/chain/refusals.js';
+import { classOf, failureCodeOf, refusalOf, submissionRefusalOf } from '../../../src/chain/refusals.js';
 import { RpcError } from '../../../src/errors.js';
 
 /** @import { RefusalClass, StatedPrice } from '../../../src/contracts/chain.d.ts' */
@@ -19,6 +19,7 @@ const MESSAGES = {
     'INTERNAL_ERROR: existing txn with same hash',
     'Known transaction',
     'tx already exists in cache',
+    'transaction already exists',
   ],
   nonce_low: [
     'stale nonce',
@@ -38,6 +39,7 @@ const MESSAGES = {
     "the tx doesn't have the correct nonce. account has nonce of: 5 tx has nonce of: 3",
     'submit transaction to pool failed: InvalidTransaction(InvalidTransaction::Stale)',
     'nonce 992 too low, expected 993',
+    'tx nonce 4 < state nonce 5',
     'Nonce for account too low',
     'invalid transaction nonce: got 3, want 5',
     ['[Request ID: 2e95] Nonce too low. Provided nonce: 3, current nonce: 5', 32_001],
@@ -45,6 +47,9 @@ const MESSAGES = {
   nonce_high: [
     'sequence number is too new',
     'nonce too high: tx nonce 9, state nonce 5',
+    'tx nonce 12 > state nonce 10',
+    'ERR_INCORRECT_NONCE',
+    'WRONG_TRANSACTION_NONCE',
     ['NonceGap, Future nonce. Expected nonce: 5', -32010],
     ['message nonce has too big a gap from expected nonce (Nonce: 9, nextNonce: 5): unfulfilled nonce gap', 1],
     'nonce too high',
@@ -61,6 +66,7 @@ const MESSAGES = {
     ['[Request ID: 2e95] Nonce too high. Provided nonce: 9, current nonce: 5', 32_002],
   ],
   replacement: [
+    'a transaction with nonce 5 from this sender is already in the pool',
     'transaction with same nonce is already in the pool',
     'a transaction with this nonce is already in the pool',
     'nonce 7 is already in txpool',
@@ -78,6 +84,7 @@ const MESSAGES = {
     'Transaction gas price 100wei is too low. There is another transaction with same nonce in the queue with gas price 150wei. Try increasing the gas price or incrementing the nonce.',
   ],
   funds: [
+    'INSUFFICIENT_PAYER_BALANCE',
     'INTERNAL_ERROR: insufficient funds',
     'insufficient funds for gas * price + value: balance 10, tx cost 20, overshot 10',
     ['InsufficientFunds, Account balance: 10, cumulative cost: 20', -32010],
@@ -102,6 +109,7 @@ const MESSAGES = {
     'gas price too low: 1, minimum 5, gas limit: 21000',
     'insufficient fee; got 1 required 5, gas limit 21000',
     'insufficient maxFeePerGas: 1 < 7',
+    'minimum required priority fee 0xb2d05e00',
     'transaction underpriced',
     ['transaction underpriced', -32600],
     'max fee per gas less than block base fee: address 0x01, maxFeePerGas: 1, baseFee: 7',
@@ -116,6 +124,8 @@ const MESSAGES = {
   ],
   pool_full: [
     'The pool has reached its maximum size',
+    'maximum mempool size reached',
+    'maximum number of pending transactions reached',
     'no space left in mempool',
     'no more room in the txpool',
     'txpool is full',
@@ -133,6 +143,10 @@ const MESSAGES = {
   ],
   sender_limit: [
     'account has exceeded in-flight transaction limit',
+    'you have reached the maximum of pending transactions (64)',
+    'Only 16 transactions allowed in mempool per account',
+    'too many pending transactions for 0x1234',
+    'transaction nonce too far in the future',
     'sender has exceeded allowed pool slots',
     'address has reached its max pending transactions: 16',
     'Transactions from this sender exceeded 200',
@@ -160,6 +174,8 @@ const MESSAGES = {
   rate_limit: [
     'cannot exceed the maximum number of calls per account',
     'usage limit reached for this account',
+    'exceeded max allowed transactions per second',
+    'max usage reached',
     'limit of 100000 daily calls for account reached',
     'You have exceeded the limit for your account',
     'Your account has exceeded its monthly allowance',
@@ -192,6 +208,9 @@ const MESSAGES = {
     'The node has not finished syncing.',
   ],
   busy: [
+    'no available server',
+    'no backends available for method',
+    'upstream request failed',
     'Too many connections',
     'server shutting down',
     'context deadline exceeded',
@@ -350,4 +369,12 @@ describe('what a refusal states', () => {
       const { is, stated: prices } = refusalOf({ rpcCode: -32000, rpcMessage });
       assert.deepEqual([is, prices], ['price', expected]);
     });
+});
+
+it('an answer that only a block, a state or a leader can have is no decision about a transaction', () => {
+  for (const rpcMessage of ['account cosmos1abc not found', 'leader not found', 'block timestamp is in the future']) {
+    assert.equal(classOf({ rpcCode: -32000, rpcMessage }), 'absent');
+    const { is, isUnknown } = submissionRefusalOf({ rpcCode: -32000, rpcMessage });
+    assert.deepEqual([is, isUnknown], ['invalid', true]);
+  }
 });

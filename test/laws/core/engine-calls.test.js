@@ -156,6 +156,6 @@ describe('pauses of a wallet whose calls fail', () => {
     const { advance, snapshot } = harness({ fault: (position) => (position === 0 ? busy : null) });
     await advance(155); // calls of 10 ms, and pauses of 50 and 100 ms
     const { pauses } = (await snapshot()).generator;
-    assert.deepEqual(pauses, { limitAnswers: 2, limitedMs: 50, unansweredMs: 0, unpaidMs: 0 });
+    assert.deepEqual(pauses, { limitAnswers: 2, limitedMs: 50, unansweredMs: 0, refusedMs: 0, unpaidMs: 0 });
   });
 });

@@ -90,7 +90,7 @@ describe('the size of a pool', () => {
     const refused = start(false);
     limits.refused(refused, 'pool_full');
     inPool = 64; // further answers arrive
-    limits.refused(refused, 'pool_full');
+    for (let i = 0; i < 3; i += 1) limits.refused(refused, 'pool_full');
     assert.deepEqual([limits.most, limits.facts()], [64, { pool: 64 }]);
     await clock.advance(3000);
     limits.refused(refused, 'pool_full');
@@ -106,6 +106,20 @@ describe('the size of a pool', () => {
     }
     assert.equal(limits.most, Infinity);
     assert.deepEqual(limits.facts(), { pool: 64 });
+  });
+
+  it('is not shown by one refusal, and is not what is left right after a block', () => {
+    const { limits, start } = setUp();
+    let inPool = 0;
+    limits.attach(() => inPool);
+    limits.observe({ ...ROOM, number: 1, ours: 50 }, 1);
+    limits.observe({ ...ROOM, number: 2, ours: 3 }, 1);
+    inPool = 1;
+    limits.refused(start(false), 'pool_full');
+    assert.deepEqual([limits.most, limits.facts()], [50, null]);
+    limits.observe({ ...ROOM, number: 3, ours: 3 }, 1);
+    for (let i = 0; i < 2; i += 1) limits.refused(start(false), 'pool_full');
+    assert.equal(limits.facts(), null, 'a few of each block');
   });
 
   /** Blocks of which each has so many of this run. @param {NodeLimits} limits @param {number} ours */

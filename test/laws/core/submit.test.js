@@ -315,6 +315,7 @@ describe('Retry-After', () => {
         limitAnswers: 1,
         limitedMs: 3000 + 2000,
         unansweredMs: 50,
+        refusedMs: 0,
         unpaidMs: 0,
       });
     });

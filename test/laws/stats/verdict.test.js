@@ -510,6 +510,11 @@ const CASES = {
       /^the pool of the node keeps about 64 transactions, of 200 in flight; .* less in flight: -t 64$/,
     ],
     [
+      'a pool that was full for a part of the time, in which nothing began and little failed',
+      withRefusals(closedRun({ ...TWO_BLOCKS, generator: pausesOf({ refusedMs: 900_000 }) }), { pool_full: 49 }),
+      /^operations waited 45 % of their time after 49 refusals .* the pool of the node was full \("words of pool_full"\)/,
+    ],
+    [
       'a small pool, or one that keeps one transaction of each wallet without a word',
       withRefusals(closedRun({ latencyUs: 2e5, config: { inFlight: 8 }, generator: { nodeLimits: { pool: 450 } } }), {
         pool_full: 90,
