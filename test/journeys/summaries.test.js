@@ -1,19 +1,17 @@
+/** What stress report prints of runs of many kinds. */
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
-import { measuredText } from '../../../src/outputs/run-tables.js';
-import { summaryText } from '../../../src/outputs/summary.js';
-import { Recorder } from '../../../src/stats/recorder.js';
-import { parseThreshold } from '../../../src/stats/thresholds.js';
-import { assertGolden } from '../../golden/assert-golden.js';
-import { ones, wrongPlurals } from '../../helpers/plurals.js';
-import { addressOf, exactAudit, readingsOf, runFileOf } from '../../helpers/samples.js';
+import { it } from 'node:test';
+import { assertGolden } from '../golden/assert-golden.js';
+import { ones, wrongPlurals } from '../helpers/plurals.js';
+import { readableRun, reportTexts } from '../helpers/reports.js';
+import { addressOf, distributionOf, exactAudit, hash32, readingsOf } from '../helpers/samples.js';
 
 /**
- * @import { AuditReport, FindCommand, Mismatch, RunFile, VerdictName } from '../../../src/contracts/run-file.d.ts'
+ * @import { AuditReport, FindCommand, Mismatch, RunFile, ThresholdResult } from '../../src/contracts/run-file.d.ts'
  */
 
 /** @param {Partial<AuditReport>} given */
-const withAudit = (given) => runFileOf({ audit: { ...exactAudit(), ...given } });
+const withAudit = (given) => readableRun({ audit: { ...exactAudit(), ...given } });
 
 const HASH = `0x${'cd'.repeat(32)}`;
 
@@ -29,21 +27,21 @@ const mismatch = (walletIndex) => ({
   pendingNonce: 14,
 });
 
-/** @param {Partial<ReturnType<typeof runFileOf>>} given */
-const runWith = (given) => ({ ...runFileOf(), ...given });
+/** @param {Partial<ReturnType<typeof readableRun>>} given */
+const runWith = (given) => ({ ...readableRun(), ...given });
 
-/** @param {Partial<ReturnType<typeof runFileOf>['spending']>} given */
+/** @param {Partial<ReturnType<typeof readableRun>['spending']>} given */
 const withFees = (given) => runWith({ spending: { capWei: null, setUpWei: '0', spentWei: null, ...given } });
 
 /** @param {number} askedPerSecond @param {number} achievedPerSecond */
 function atRate(askedPerSecond, achievedPerSecond) {
-  const run = runFileOf({ isOpenLoop: true });
+  const run = readableRun({ isOpenLoop: true });
   return { ...run, rates: { ...run.rates, askedPerSecond, achievedPerSecond } };
 }
 
 /** @param {Record<string, number>} given */
 function resubmitted(given) {
-  const { generator } = runFileOf();
+  const { generator } = readableRun();
   return runWith({
     generator: { ...generator, resubmissions: { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0, ...given } },
   });
@@ -54,11 +52,11 @@ function withSockets(portsInUse) {
   const node = { cpuUs: 2_500_000, rssBytes: 512e6, threads: 3 };
   const all = { endpoint: 'all', timeWait: 5, portsInUse, portsLeft: 1000 - portsInUse };
   const sockets = { timeWait: 5, range: { from: 1, to: 1000, ports: 1000 }, endpoints: [all] };
-  return runWith({ probes: readingsOf({ sockets, node }) });
+  return runWith({ probes: readingsOf({ sockets, node, why: { pool: 'not asked', metrics: 'not asked' } }) });
 }
 
 function differing() {
-  const run = runFileOf();
+  const run = readableRun();
   const key = 'answers_differ of eth_call, line 3';
   const calls = { requests: 6, order: 'random', calls: 'calls.ndjson' };
   return runWith({
@@ -70,7 +68,7 @@ function differing() {
 }
 
 function withOutages() {
-  const run = runFileOf();
+  const run = readableRun();
   const words = 'connection refused';
   return runWith({
     generator: {
@@ -88,32 +86,115 @@ function withOutages() {
 
 /** Every second operation is dropped, a third of them in the warm-up. */
 function dropped() {
-  const recorder = new Recorder([0], 0);
-  recorder.open(0, 1_000_000, 3_000_000);
-  for (let dueUs = 0; dueUs < 3_000_000; dueUs += 10_000)
-    if (dueUs % 20_000 === 0) recorder.drop(dueUs);
-    else recorder.start(0, dueUs);
-  return runFileOf({ stats: recorder.rest(), isOpenLoop: true });
+  const run = readableRun({ isOpenLoop: true });
+  const all = (/** @type {number} */ scheduled) => ({ scheduled, dropped: scheduled / 2, started: scheduled / 2 });
+  const window = { ...run.window, counts: { ...run.window.counts, ...all(200) } };
+  return { ...run, counts: { ...run.counts, ...all(300) }, window };
+}
+
+function killed() {
+  const run = readableRun({ end: 'running', audit: null });
+  return { ...run, partial: true, inFlight: 150, generator: { ...run.generator, samplesDropped: null } };
 }
 
 function nothingVerified() {
-  const recorder = new Recorder([0], 0);
-  recorder.closeWindow(1_000_000);
-  const unmeasured = { '/audit': 'ended at once, on request' };
-  return runFileOf({ stats: recorder.rest(), durationUs: 1_000_000, intervals: [], audit: null, unmeasured });
+  const run = readableRun({
+    durationUs: 1_000_000,
+    intervals: [],
+    audit: null,
+    unmeasured: { '/audit': 'ended at once, on request' },
+  });
+  const none = distributionOf();
+  const noneOf = (/** @type {object} */ all) => Object.fromEntries(Object.keys(all).map((name) => [name, none]));
+  const zeros = (/** @type {object} */ all) => Object.fromEntries(Object.keys(all).map((name) => [name, 0]));
+  return {
+    ...run,
+    ...{ counts: zeros(run.counts), failures: {}, lag: none, verdict: null },
+    window: { ...run.window, counts: zeros(run.window.counts) },
+    latency: {
+      ...run.latency,
+      ...noneOf({ ...run.latency, halves: undefined, stages: undefined }),
+      halves: [zeros({ count: 0, sumUs: 0 }), zeros({ count: 0, sumUs: 0 })],
+      stages: noneOf(run.latency.stages),
+    },
+    rates: { ...run.rates, verifiedPerSecond: 0 },
+    generator: { ...run.generator, cpuUsPerVerified: null },
+  };
+}
+
+/** @param {string} name of the verdict @param {Partial<RunFile['counts']>} [counts] @param {Partial<RunFile['generator']>} [more] */
+function endedBy(name, counts, more) {
+  const run = readableRun({ environment: { findCommand: { command: COMMAND, without: [], variables: [] } } });
+  return {
+    ...run,
+    counts: { ...run.counts, verified: 100, failed: 0, timedOut: 0, abandoned: 0, ...counts },
+    verdict: { name, evidence: 'x' },
+    generator: { ...run.generator, outages: [], ...more },
+  };
+}
+
+/** @param {Partial<FindCommand> | undefined} more */
+function withCommand(more) {
+  const findCommand = more && { command: COMMAND, without: [], variables: [], ...more };
+  return { ...readableRun({ environment: { findCommand } }), verdict: { name: 'concurrency-bound', evidence: 'x' } };
 }
 
 const UNCHECKED = { name: 'b', words: 'the fees', expected: null, found: null, holds: null, why: 'no receipts' };
-const EXPRESSIONS = ['tps>=8.6', 'p99 <  200ms', 'rss<1GB', 'timed_out<5.1%', 'failed=0', 'asked>1', 'p50<9us'];
 const PAGED = { config: { iterations: 5, threads: 4 }, end: 'iterations' };
 const GWEI = 10n ** 9n;
+const COMMAND = 'stress find --max-spend 1';
 
-/** @type {Record<string, ReturnType<typeof runFileOf>>} */
+/** @param {string} figure @param {Omit<ThresholdResult, 'figure' | 'operator'>} given */
+const threshold = (figure, given) =>
+  /** @type {ThresholdResult} */ ({ figure, operator: /[<>]?=|[<>]/.exec(given.expression)?.[0], ...given });
+/** @param {number} value @param {number} limit */
+const held = (value, limit) =>
+  threshold('held', { expression: `held>=${limit}%`, unit: 'percent', passed: value >= limit, value, limit });
+const THRESHOLDS = [
+  threshold('tps', { expression: 'tps>=8.6', limit: 8.6, unit: 'perSecond', value: 8.5, passed: false }),
+  threshold('p99', {
+    ...{ expression: 'p99 <  200ms', limit: 200_000, unit: 'us', value: 1_550_000, passed: false },
+    ...{ atMost: null, censored: 2 },
+  }),
+  threshold('rss', { expression: 'rss<1GB', limit: 1e9, unit: 'bytes', value: 123_456_789, passed: true }),
+  threshold('timed_out', { expression: 'timed_out<5.1%', limit: 5.1, unit: 'percent', value: 5, passed: true }),
+  threshold('failed', { expression: 'failed=0', limit: 0, unit: 'count', value: 1, passed: false }),
+  threshold('asked', {
+    ...{ expression: 'asked>1', limit: 1, unit: 'perSecond', value: null, passed: false },
+    why: 'no rate was asked for (--rate, --stages)',
+  }),
+  threshold('p50', { expression: 'p50<9us', limit: 9, unit: 'us', value: 100_031, passed: false }),
+];
+
+/** @type {Record<string, object>} */
+const ENDS = {
+  'a search, alone': withCommand({}),
+  'a search, with options left out': withCommand({ without: ['--stages'] }),
+  'a search, with a secret': withCommand({ variables: ['STRESS_RPC'] }),
+  'run files of earlier versions': withCommand(undefined),
+  ...Object.fromEntries(
+    ['concurrency-bound', 'rate-bound', 'node-bound', 'unknown'].flatMap((name) => [
+      [`${name}, most was done`, endedBy(name, { failed: 20 })],
+      [`${name}, most has failed`, endedBy(name, { failed: 200 })],
+    ]),
+  ),
+  'nothing was done': endedBy('unknown', { verified: 0, timedOut: 20 }),
+  refused: endedBy('refused', { failed: 120 }),
+  'left out': endedBy('left-out', { timedOut: 120 }),
+  'an outage': endedBy('endpoint-down', {}, { outages: [{ fromMs: 2000, toMs: 5100, words: 'gone' }] }),
+  'a small pool': endedBy('lost', {}, { nodeLimits: { pool: 64 } }),
+  'an endpoint that is down': endedBy('endpoint-down'),
+  'a busy generator': endedBy('generator-bound'),
+  'failures of 2.91 %': endedBy('unknown', { failed: 1, timedOut: 1, abandoned: 1 }),
+  'failures below 1 %': endedBy('unknown', { verified: 1000, failed: 9 }),
+};
+
+/** @type {Record<string, object>} */
 const RUNS = {
   'one recorded request that differs again and again': differing(),
-  'at a glance': runFileOf(),
-  iterations: runFileOf(PAGED),
-  'iterations of several calls': runFileOf({ ...PAGED, environment: { workload: { callsPerIteration: 3 } } }),
+  'at a glance': readableRun(),
+  iterations: readableRun(PAGED),
+  'iterations of several calls': readableRun({ ...PAGED, environment: { workload: { callsPerIteration: 3 } } }),
   'fees of set-up and load': withFees({
     setUpWei: String((10n ** 9n * GWEI) / 400n),
     leftWei: String(1_700_000n * GWEI),
@@ -136,7 +217,10 @@ const RUNS = {
   'no probes': runWith({ probes: null }),
   'nothing probed': runWith({ probes: readingsOf() }),
   outages: withOutages(),
-  thresholds: runFileOf({ thresholds: EXPRESSIONS.map(parseThreshold) }),
+  thresholds: runWith({ thresholds: THRESHOLDS }),
+  'thresholds with digits beside their limit': runWith({
+    thresholds: [held(93.6293, 98), held(99.96, 100), held(98.04, 98), held(98, 98)],
+  }),
   'sent again': resubmitted({ rebroadcast: 5, lost: 5, replaced: 1 }),
   'sent again for several reasons': resubmitted({ repeated: 3, refused: 2, rebroadcast: 5, lost: 2 }),
   'sent again, in a run file of before': resubmitted({ repeated: 3 }),
@@ -145,6 +229,7 @@ const RUNS = {
     verdict: { name: 'rate-bound', evidence: Array.from({ length: 60 }, (_, i) => `word${i}`).join(' ') },
   }),
   'no verdict': runWith({ verdict: null }),
+  'a run that was killed': killed(),
   'nothing verified': nothingVerified(),
   'an audit that is not exact': withAudit({
     exact: false,
@@ -156,9 +241,16 @@ const RUNS = {
     mismatches: [mismatch(4)],
     foreign: [{ walletIndex: 4, nonce: 11, hash: HASH, blockNumber: 77 }],
     resolutions: [
-      { walletIndex: 5, nonce: 3, hash: '0xpending', outcome: 'timed_out', code: null, fate: 'pending' },
-      { walletIndex: 5, nonce: 4, hash: '0xreplaced', outcome: 'failed', code: 'nonce_too_low', fate: 'replaced' },
-      { walletIndex: 5, nonce: 5, hash: '0xincluded', outcome: 'timed_out', code: null, fate: 'included' },
+      { walletIndex: 5, nonce: 3, hash: hash32('pending'), outcome: 'timed_out', code: null, fate: 'pending' },
+      {
+        walletIndex: 5,
+        nonce: 4,
+        hash: hash32('replaced'),
+        outcome: 'failed',
+        code: 'nonce_too_low',
+        fate: 'replaced',
+      },
+      { walletIndex: 5, nonce: 5, hash: hash32('included'), outcome: 'timed_out', code: null, fate: 'included' },
     ],
   }),
   'an incomplete audit': withAudit({
@@ -178,85 +270,30 @@ const RUNS = {
   }),
 };
 
-describe('summaryText()', () => {
-  it('is that which is kept, of runs of many kinds', () => {
-    const texts = Object.entries(RUNS).map(([name, run]) => `== ${name}\n${summaryText(run, false)}\n`);
-    assertGolden('summaries.txt', texts.join('\n'));
-  });
-
-  for (const [name, run] of Object.entries(RUNS))
-    it(`one is singular: ${name}`, () => assert.deepEqual(wrongPlurals(summaryText(ones(run), false)), []));
-
-  it('figures of thresholds have three digits, and more only beside their limit', () => {
-    const held = (/** @type {number} */ value, /** @type {number} */ limit) =>
-      measuredText({ expression: '', figure: 'held', operator: '>=', unit: 'percent', passed: false, value, limit });
-    assert.deepEqual([held(93.6293, 98), held(99.96, 100), held(98.04, 98), held(98, 98)], ['93.6 %', '99.96 %', '98.04 %', '98 %']); // prettier-ignore
-  });
-
-  it('the drops are those of the warning', () => {
-    const [warning] = RUNS['dropped operations'].warnings.filter((words) => words.includes('dropped'));
-    assert.match(warning, /; 100 of 200 were dropped/);
-  });
+it('a summary is that which is kept, of runs of many kinds', async (t) => {
+  const texts = await reportTexts(t, RUNS);
+  assertGolden(
+    'summaries.txt',
+    Object.entries(texts)
+      .map(([name, text]) => `== ${name}\n${text}`)
+      .join('\n'),
+  );
 });
 
-describe('the command to try next', () => {
-  const command = 'stress find --max-spend 1';
-  const reason = 'find the highest rate';
-  /** @type {Array<[string, Partial<FindCommand>, string]>} */
-  const table = [
-    ['alone', {}, `${reason}:`],
-    ['with options left out', { without: ['--stages'] }, `${reason}, without --stages, which a search does not have:`],
-    ['with a secret', { variables: ['STRESS_RPC'] }, `${reason}, with the secrets of this run in STRESS_RPC:`],
-  ];
-  /** @param {object} environment */
-  const textOf = (environment) => {
-    const run = runFileOf({ environment });
-    return summaryText({ ...run, end: 'duration', verdict: { name: 'concurrency-bound', evidence: 'x' } }, false);
-  };
-  for (const [name, more, why] of table)
-    it(name, () => {
-      const text = textOf({ findCommand: { command, without: [], variables: [], ...more } });
-      assert.ok(text.endsWith(`\n  next        ${why}\n    ${command}`), text);
-    });
+it('one is singular in each of them', async (t) => {
+  const { blocks } = ones(readableRun());
+  const texts = await reportTexts(
+    t,
+    Object.fromEntries(Object.entries(RUNS).map(([name, run]) => [name, { ...ones(run), blocks, inFlight: 0 }])),
+  );
+  const wrong = Object.entries(texts).flatMap(([name, text]) => wrongPlurals(text).map((words) => `${name}: ${words}`));
+  assert.deepEqual(wrong, []);
+});
 
-  /** @param {string} name @param {Partial<RunFile['counts']>} counts @param {Partial<RunFile['generator']>} [more] */
-  const endOf = (name, counts, more) => {
-    const run = runFileOf({ environment: { findCommand: { command, without: [], variables: [] } } });
-    const all = { ...run.counts, verified: 100, failed: 0, timedOut: 0, abandoned: 0, ...counts };
-    const verdict = { name: /** @type {VerdictName} */ (name), evidence: 'x' };
-    const text = summaryText(
-      { ...run, end: 'duration', counts: all, verdict, generator: { ...run.generator, outages: [], ...more } },
-      false,
-    ).replace(/\s+/g, ' ');
-    return text.slice(text.indexOf(' result '));
-  };
-
-  for (const name of ['concurrency-bound', 'rate-bound', 'node-bound', 'unknown'])
-    it(`is a search after ${name}, if most was done`, () => {
-      assert.match(endOf(name, { failed: 20 }), / next find the highest rate: stress find/);
-      assert.doesNotMatch(endOf(name, { failed: 200 }), /stress find/);
-    });
-
-  it('is what to repair where nothing or most was done wrong', () => {
-    assert.match(endOf('unknown', { verified: 0, timedOut: 20 }), / next repair what failed first: see the failures$/);
-    assert.match(endOf('refused', { failed: 120 }), / next repair what the node refuses$/);
-    assert.match(endOf('left-out', { timedOut: 120 }), / next give a higher --tip, or see what the chain takes$/);
-    const outages = [{ fromMs: 2000, toMs: 5100, words: 'gone' }];
-    assert.match(endOf('endpoint-down', {}, { outages }), / next see the log .* from 2\.0 s to 5\.1 s after the start/);
-    const nodeLimits = { pool: 64 };
-    assert.match(
-      endOf('lost', {}, { nodeLimits }),
-      / next give the node a larger pool \(.*\), or less in flight: -t 64$/,
-    );
-    assert.match(endOf('endpoint-down', {}), / next bring the endpoint up$/);
-    assert.doesNotMatch(endOf('generator-bound', {}), / next /);
-  });
-
-  it('the result says failures of 1 % and more', () => {
-    assert.match(endOf('unknown', { failed: 1, timedOut: 1, abandoned: 1 }), /; 2\.91 % FAILED; the limit is unknown/);
-    assert.doesNotMatch(endOf('unknown', { verified: 1000, failed: 9 }), /FAILED/);
-  });
-
-  it('is not known of run files of earlier versions', () =>
-    assert.doesNotMatch(textOf({ findCommand: undefined }), /^ {2}next/m));
+it('the last lines are those which are kept: the result, and what to do next', async (t) => {
+  const texts = Object.entries(await reportTexts(t, ENDS)).map(([name, text]) => [
+    name,
+    text.slice(text.indexOf('\n  result ') + 1),
+  ]);
+  assertGolden('summary-ends.txt', texts.map(([name, text]) => `== ${name}\n${text}`).join('\n'));
 });
