@@ -1,6 +1,6 @@
 /** Run files that a test has made, and what the commands that read them make of them. */
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { exited } from './cli.js';
 import { runFileOf } from './samples.js';
 import { temporaryFolder } from './temporary.js';
@@ -36,21 +36,24 @@ export function readableRun(given = {}) {
  * What a command makes of files.
  * @param {TestContext} t
  * @param {string[]} words of the command line; HTML is the name of a page
- * @param {Record<string, object>} files by their names without .json, which follow the words
+ * @param {Record<string, object>} files by their names, with .json or without, which follow the words
  * @param {{exit?: number, env?: NodeJS.ProcessEnv}} [options]
  */
 export async function readBy(t, words, files, { exit = 0, env } = {}) {
   const cwd = temporaryFolder(t);
   const names = Object.entries(files).map(([name, content]) => {
-    writeFileSync(join(cwd, `${name}.json`), JSON.stringify(content));
-    return `${name}.json`;
+    const fileName = /\.json$/i.test(name) ? name : `${name}.json`;
+    const file = join(cwd, fileName);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, JSON.stringify(content));
+    return fileName;
   });
   const { stdout, stderr } = await exited(exit, [...words, ...names], { cwd, env });
   return { stdout, stderr, read: (/** @type {string} */ name) => readFileSync(join(cwd, name), 'utf8') };
 }
 
 /** @param {string} name */
-const fileName = (name) => name.replaceAll(' ', '-');
+const dashed = (name) => name.replaceAll(' ', '-');
 
 /**
  * What stress report prints of each run.
@@ -60,12 +63,12 @@ const fileName = (name) => name.replaceAll(' ', '-');
  * @returns {Promise<Record<string, string>>}
  */
 export async function reportTexts(t, runs, env) {
-  const files = Object.fromEntries(Object.entries(runs).map(([name, run]) => [fileName(name), run]));
+  const files = Object.fromEntries(Object.entries(runs).map(([name, run]) => [dashed(name), run]));
   // A file alone has no heading.
   const { stdout } = await readBy(t, ['report'], { ...files, last: readableRun() }, { env });
   const parts = stdout.split(/^(?:\n)?(\S+)\.json:\n/m);
   const texts = new Map(parts.flatMap((part, i) => (i % 2 === 1 ? [[part, parts[i + 1]]] : [])));
-  return Object.fromEntries(Object.keys(runs).map((name) => [name, texts.get(fileName(name)) ?? 'nothing']));
+  return Object.fromEntries(Object.keys(runs).map((name) => [name, texts.get(dashed(name)) ?? 'nothing']));
 }
 
 /**

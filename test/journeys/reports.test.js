@@ -4,7 +4,7 @@ import { it } from 'node:test';
 import { assertGolden } from '../golden/assert-golden.js';
 import { readBy, readableRun, reportPage, reportTexts } from '../helpers/reports.js';
 import { rowOf } from '../helpers/samples.js';
-import { tableOf } from '../laws/report/pages.js';
+import { tableOf } from '../helpers/pages.js';
 
 /**
  * @import { MergedInstance, Phase, RunFile, ThresholdResult } from '../../src/contracts/run-file.d.ts'

@@ -6,7 +6,7 @@ import { parseFailIf } from '../../../src/studies/compare-text.js';
 import { compare } from '../../../src/studies/compare.js';
 import { assertGoldenPage } from '../../golden/assert-golden.js';
 import { sidesOf } from '../studies/runs.js';
-import { HOSTILE, assertHarmless, assertWhole, chartsOf } from './pages.js';
+import { HOSTILE, assertHarmless, assertWhole, chartsOf } from '../../helpers/pages.js';
 
 /** @import { Comparison } from '../../../src/contracts/study.d.ts' */
 
