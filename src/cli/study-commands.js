@@ -107,17 +107,19 @@ const studyCommands = {
   /** @param {Config} config @param {RunContext} context */
   report: async ({ outputs, study: { files } }, { log }) => {
     const { html } = outputs;
-    // All files are read before one is printed.
-    const reports = await Promise.all(
-      files.map(resultFile).map(async (file) => {
-        const found = kindOf(file);
-        const kind = found === 'pairs' ? 'run' : found;
-        const read = await reader(kind);
-        const content = read(file);
-        const of = (/** @type {() => string} */ make) => legible(displayName(file), make);
-        return { file, kind, content, of, text: of(() => RESULTS[kind].text(content, outputs)) };
-      }),
+    const found = files.map(resultFile).map((file) => ({ file, kind: reportedKind(file) }));
+    // The schema of a kind is compiled once.
+    const kinds = [...new Set(found.map(({ kind }) => kind))];
+    const readers = new Map(
+      await Promise.all(kinds.map(async (kind) => /** @type {const} */ ([kind, await reader(kind)]))),
     );
+    // All files are read before one is printed.
+    const reports = found.map(({ file, kind }) => {
+      /** @type {any} */
+      const content = readers.get(kind)?.(file);
+      const of = (/** @type {() => string} */ make) => legible(displayName(file), make);
+      return { file, kind, content, of, text: of(() => RESULTS[kind].text(content, outputs)) };
+    });
     const page = html === null ? null : pageOf(reports, html);
     reports.forEach(({ file, kind, content, text }, i) => {
       if (reports.length > 1) say(outputs, `${i > 0 ? '\n' : ''}${displayName(file)}:`);
@@ -206,6 +208,12 @@ const studyCommands = {
     return run.exitCode;
   },
 };
+
+/** @param {string} file @returns {Exclude<ReturnType<typeof kindOf>, 'pairs'>} */
+function reportedKind(file) {
+  const kind = kindOf(file);
+  return kind === 'pairs' ? 'run' : kind;
+}
 
 /**
  * @param {ReadonlyArray<{file: string, kind: keyof typeof RESULTS, content: any, of: (make: () => string) => string}>} reports

@@ -1,7 +1,6 @@
 /** Accepted transactions that are not included in time: what an engine sends again, and when. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { toHex } from '../../../src/chain/answers.js';
 import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
 import { equalBy } from '../../helpers/equal-by.js';
 import { fails } from '../../helpers/fake-rpc.js';
@@ -43,6 +42,9 @@ const NONE = Object.freeze({ repeated: 0, refused: 0, rebroadcast: 0, lost: 0, r
 
 /** @param {string} words */
 const refusal = (words) => new RpcError('eth_sendRawTransaction', -32000, words);
+
+/** @param {number | bigint} number */
+const hexOf = (number) => `0x${number.toString(16)}`;
 
 /** Fees that may be raised so many times. @param {{isTooLow?: boolean, mostRaises?: number}} options */
 function risingFees({ isTooLow = true, mostRaises = Infinity }) {
@@ -281,13 +283,13 @@ describe('a transaction that blocks leave out', () => {
     };
     const run = await begun({ fees });
     const other = { hash: hash32(77), from: `0x${'9'.repeat(40)}`, nonce: '0x0', blockNumber: '0x1' };
-    const priced = { maxFeePerGas: toHex(20n * GWEI), maxPriorityFeePerGas: toHex(tipWei) };
+    const priced = { maxFeePerGas: hexOf(20n * GWEI), maxPriorityFeePerGas: hexOf(tipWei) };
     Object.assign(run.handlers, {
-      eth_getBalance: () => toHex(balanceWei),
+      eth_getBalance: () => hexOf(balanceWei),
       eth_maxPriorityFeePerGas: () => '0x1',
       eth_getBlockByNumber: (/** @type {string} */ number) => ({
         ...{ number, hash: hash32(Number(number)), parentHash: hash32(0), timestamp: '0x1' },
-        ...{ gasUsed: toHex(isEmpty ? 0 : gasUsed), gasLimit: toHex(30_000_000), baseFeePerGas: '0x7' },
+        ...{ gasUsed: hexOf(isEmpty ? 0 : gasUsed), gasLimit: '0x1c9c380', baseFeePerGas: '0x7' },
         transactions: isEmpty ? [] : [{ ...other, ...priced }],
       }),
     });

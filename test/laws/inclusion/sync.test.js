@@ -1,7 +1,6 @@
 /** What only the detector that submits does; what it does as all of them do is in test/contracts/inclusion.test.js. */
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { toHex } from '../../../src/chain/answers.js';
 import { RpcError, TransportError } from '../../../src/errors.js';
 import { detectors } from '../../../src/inclusion/index.js';
 import { createFakeClock } from '../../helpers/clock.js';
@@ -68,7 +67,7 @@ function setUp(options = {}) {
   /** @param {string} raw @param {number} [number] @param {string} [block] */
   const receiptOf = (raw, number = HEAD + 1, block = blockHash(number)) => ({
     transactionHash: hash32(raw),
-    blockNumber: toHex(number),
+    blockNumber: `0x${number.toString(16)}`,
     blockHash: block,
     status: '0x1',
   });

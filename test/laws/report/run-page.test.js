@@ -11,7 +11,7 @@ import { parseThreshold } from '../../../src/stats/thresholds.js';
 import { assertGoldenPage } from '../../golden/assert-golden.js';
 import { longRun } from '../../helpers/long-run.js';
 import { exactAudit, rowOf, runFileOf } from '../../helpers/samples.js';
-import { HOSTILE, assertHarmless, assertWhole, chartsOf, figuresOf, tableOf } from './pages.js';
+import { HOSTILE, assertHarmless, assertWhole, chartsOf, figuresOf, tableOf } from '../../helpers/pages.js';
 
 /** @import { RunFile } from '../../../src/contracts/run-file.d.ts' */
 

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import vm from 'node:vm';
 
 /**
- * @import { Chart } from '../../../src/report/charts.js'
- * @import { PageData } from '../../../src/report/html.js'
+ * @import { Chart } from '../../src/report/charts.js'
+ * @import { PageData } from '../../src/report/html.js'
  */
 
 /** @param {string} html */

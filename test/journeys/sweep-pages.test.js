@@ -1,13 +1,13 @@
+/** The pages of sweeps and searches, as stress report makes them of their files. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { colorSteps } from '../../../src/report/sweep-charts.js';
-import { hrefOf, renderSweep } from '../../../src/report/sweep-page.js';
-import { equalBy } from '../../helpers/equal-by.js';
-import { assertGoldenPage } from '../../golden/assert-golden.js';
-import { sweepOf } from '../../helpers/sweep-file.js';
-import { HOSTILE, assertHarmless, assertWhole, chartsOf, tableOf } from './pages.js';
+import { equalBy } from '../helpers/equal-by.js';
+import { assertGoldenPage } from '../golden/assert-golden.js';
+import { readBy, reportPage } from '../helpers/reports.js';
+import { sweepOf } from '../helpers/sweep-file.js';
+import { HOSTILE, assertHarmless, assertWhole, chartsOf, tableOf } from '../helpers/pages.js';
 
-/** @import { SweepFile } from '../../../src/contracts/study.d.ts' */
+/** @import { SweepFile } from '../../src/contracts/study.d.ts' */
 
 /** Rates by wallets, as in a test of an open loop. */
 function gridSweep() {
@@ -90,19 +90,20 @@ function searchSweep() {
 
 describe('the page of a sweep', () => {
   for (const [name, sweep] of Object.entries({ grid: gridSweep(), line: lineSweep(), search: searchSweep() }))
-    it(`is that which is kept: ${name}`, () => assertGoldenPage(`sweep-${name}`, renderSweep(sweep)));
+    it(`is that which is kept: ${name}`, async (t) => assertGoldenPage(`sweep-${name}`, await reportPage(t, sweep)));
 
-  it('draws values where they are on their scale, and joins no names by a line', () => {
-    const sweepAlong = (/** @type {string} */ name, /** @type {string[]} */ values) =>
+  it('draws values where they are on their scale, and joins no names by a line', async (t) => {
+    const sweepAlong = async (/** @type {string} */ name, /** @type {string[]} */ values) =>
       chartsOf(
-        renderSweep(
+        await reportPage(
+          t,
           sweepOf(values.map((value, i) => ({ settings: { [name]: value }, metrics: metrics([10 + i], [1e5]) }))),
         ),
       );
-    const numbers = sweepAlong('threads', ['50', '10', '200']);
+    const numbers = await sweepAlong('threads', ['50', '10', '200']);
     assert.deepEqual([numbers.throughput.x, numbers.throughput.isLogX], [[10, 50, 200], true]);
     equalBy([numbers.throughput, numbers['path-avg-p99']], ({ kind }) => kind, ['lines', 'path']);
-    const names = sweepAlong('transport', ['undici', 'tcp']);
+    const names = await sweepAlong('transport', ['undici', 'tcp']);
     for (const { kind, series } of Object.values(names)) {
       assert.equal(kind, 'points');
       assert.ok(series.length > 0 && series.every(({ dash }) => dash === undefined));
@@ -110,7 +111,7 @@ describe('the page of a sweep', () => {
     equalBy(names.throughput.xTicks ?? [], ([, text]) => text, ['undici', 'tcp']);
   });
 
-  it('has a chart for each combination of what three axes leave over, and the table', () => {
+  it('has a chart for each combination of what three axes leave over, and the table', async (t) => {
     const sweep = sweepOf(
       ['1', '2'].flatMap((connections) =>
         ['a', 'b'].flatMap((transport) =>
@@ -121,7 +122,7 @@ describe('the page of a sweep', () => {
         ),
       ),
     );
-    const page = renderSweep(sweep);
+    const page = await reportPage(t, sweep);
     const charts = chartsOf(page);
     assert.deepEqual(Object.keys(charts), ['throughput-1', 'throughput-2']);
     assert.match(charts['throughput-2'].title, /: connections=2$/);
@@ -130,51 +131,60 @@ describe('the page of a sweep', () => {
     assert.doesNotMatch(page, /id="grid"/);
   });
 
-  it('calls a search complete only if it came to its end with an answer', () => {
+  it('calls a search complete only if it came to its end with an answer', async (t) => {
     const page = (/** @type {Partial<SweepFile['find']>} */ given) =>
-      renderSweep({
+      reportPage(t, {
         ...sweepOf([{ settings: { rate: '1' } }]),
         find: { ...found(), ...given },
       });
-    assert.match(page({}), /<li class="good">✓ Search: complete, 3 runs/);
-    assert.match(page({ stopped: 'time' }), /<li class="bad">✗ Search: stopped at the time limit, resumable, 3 runs/);
-    const answered = page({ stopped: 'time', done: true });
+    assert.match(await page({}), /<li class="good">✓ Search: complete, 3 runs/);
+    assert.match(
+      await page({ stopped: 'time' }),
+      /<li class="bad">✗ Search: stopped at the time limit, resumable, 3 runs/,
+    );
+    const answered = await page({ stopped: 'time', done: true });
     assert.match(answered, /<li class="plain">Search: stopped at the time limit, resumable, 3 runs/);
-    assert.match(page({ stopped: 'time', done: false }), /<li class="bad">✗ Search: not done/);
-    assert.match(page({ limit: 'the generator was the limit' }), /<li class="bad">✗ Search: not found, 3 runs/);
-    assert.match(page({ reasons: ['the time limit was reached'] }), /<li>The time limit was reached\.<\/li>/);
+    assert.match(await page({ stopped: 'time', done: false }), /<li class="bad">✗ Search: not done/);
+    assert.match(await page({ limit: 'the generator was the limit' }), /<li class="bad">✗ Search: not found, 3 runs/);
+    assert.match(await page({ reasons: ['the time limit was reached'] }), /<li>The time limit was reached\.<\/li>/);
   });
 
-  it('mentions the --before-cell command', () =>
+  it('mentions the --before-cell command', async (t) =>
     assert.match(
-      renderSweep({ ...gridSweep(), beforeCell: '0123456789abcdef' }),
+      await reportPage(t, { ...gridSweep(), beforeCell: '0123456789abcdef' }),
       /--before-cell, a command with SHA-256 0123456789abcdef\.\.\./,
     ));
 
-  it('is a good page of a search that has only begun, and of a sweep in which nothing was measured', () => {
+  it('is a good page of a search that has only begun, and of a sweep in which nothing was measured', async (t) => {
     const empty = sweepOf([{ settings: { rate: '1' } }, { settings: { rate: '2' } }]);
     const begun = { ...found(), estimate: null, low: null, high: null, words: '', trials: [] };
     const pages = [
-      renderSweep(empty),
-      renderSweep({ ...empty, end: 'running', endedAt: null, cells: [], axes: [], find: begun }),
-      renderSweep({ ...empty, end: 'running', cells: empty.cells.map((cell) => ({ ...cell, runs: [], metrics: {} })) }),
+      await reportPage(t, empty),
+      await reportPage(t, { ...empty, end: 'running', endedAt: null, cells: [], axes: [], find: begun }),
+      await reportPage(t, {
+        ...empty,
+        end: 'running',
+        cells: empty.cells.map((cell) => ({ ...cell, runs: [], metrics: {} })),
+      }),
     ];
     assert.match(pages[0], /Nothing was measured/);
     assert.match(pages[1], /The search has not ended/);
     for (const page of pages) assertWhole(page);
   });
 
-  it('links run files with any name', () => {
-    assert.match(renderSweep(gridSweep()), /href="\.\/cells\/5_20_1\.json">cells\/5_20_1\.json</);
-    assert.match(
-      renderSweep(gridSweep(), { folder: '../kept here' }),
-      /href="\.\/\.\.\/kept%20here\/cells\/5_20_1\.json"/,
-    );
-    assert.equal(hrefOf('javascript:alert(1)', '.'), './javascript%3Aalert(1)');
-    assert.equal(hrefOf('//evil.example/x"', '.'), './evil.example/x%22');
+  it('links run files with any name, seen from the folder of the page', async (t) => {
+    const sweep = gridSweep();
+    const names = ['javascript:alert(1)', '//evil.example/x"'];
+    names.forEach((file, i) => (sweep.cells[i].runs[0].file = file));
+    const page = await reportPage(t, sweep);
+    assert.match(page, /href="\.\/cells\/20_20_1\.json">cells\/20_20_1\.json</);
+    for (const link of ['"./javascript%3Aalert(1)"', '"./evil.example/x%22"'])
+      assert.ok(page.includes(`href=${link}`), link);
+    const { read } = await readBy(t, ['report', '--html', 'page.html'], { 'kept here/sweep': sweep });
+    assert.match(read('page.html'), /href="\.\/kept%20here\/cells\/20_20_1\.json"/);
   });
 
-  it('escapes texts of files everywhere', () => {
+  it('escapes texts of files everywhere', async (t) => {
     const sweep = sweepOf(
       [
         {
@@ -184,8 +194,6 @@ describe('the page of a sweep', () => {
         },
       ],
       {
-        startedAt: HOSTILE,
-        endedAt: HOSTILE,
         stress: HOSTILE,
         warnings: [HOSTILE],
         options: { [HOSTILE]: [HOSTILE, { [HOSTILE]: HOSTILE }] },
@@ -198,14 +206,25 @@ describe('the page of a sweep', () => {
       { ...run, file: HOSTILE, complaint: HOSTILE },
       { ...run, file: HOSTILE },
     ];
-    assertHarmless(renderSweep(sweep));
+    assertHarmless(await reportPage(t, sweep));
   });
 });
 
 describe('the colours of a grid', () => {
-  it('has a step of colour by its place between the least and the greatest', () => {
-    assert.deepEqual(colorSteps([10, null, 15, 20]), [0, null, 4, 7]);
-    assert.deepEqual(colorSteps([1, 10, 100]), [0, 4, 7], 'by factors, where they are far apart');
-    assert.deepEqual(colorSteps([5, 5]), [0, 0]);
-  });
+  /** @type {Array<[string, Array<number | null>, Array<string>]>} */
+  const rows = [
+    ['by its place between the least and the greatest', [10, null, 15, 20], ['0', 'none', '4', '7']],
+    ['by factors, where they are far apart', [1, 10, 100, 1], ['0', '4', '7', '0']],
+    ['the first where all are the same', [5, 5, 5, 5], ['0', '0', '0', '0']],
+  ];
+  for (const [how, values, steps] of rows)
+    it(`a cell has a step of colour ${how}`, async (t) => {
+      const cells = values.map((value, i) => ({
+        settings: { threads: `${1 + Math.floor(i / 2)}`, rate: `${1 + (i % 2)}` },
+        metrics: { ...metrics([10], [1e5]), tps: [value] },
+      }));
+      const [, grid] = (await reportPage(t, sweepOf(cells))).split('aria-label="Table: TPS"');
+      const found = grid.split('</table>')[0].match(/(?<=heat-)\w+/g);
+      assert.deepEqual(found, steps);
+    });
 });
