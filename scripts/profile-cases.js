@@ -163,7 +163,7 @@ async function overheads(pairs) {
   const port = await freePort();
   const node = await startGeth({ period: 1, flags: ['--pprof', '--pprof.port', `${port}`] });
   const profile = ['--node-profile', `http://127.0.0.1:${port}/debug/pprof/profile`];
-  const load = ['--rpc', node.url, '-t', '800', '--rate', '400', '--warmup', '2s', '--fund-amount', '1eth'];
+  const load = ['--rpc', node.url, '-t', '800', '--rate', '400', '--warmup', '2s'];
   const eachMs = async (/** @type {string[]} */ more) => {
     const beforeMs = cpuMs(node.pid);
     const { run } = await runStress([...load, ...more], 10, { env: { STRESS_FUNDER_KEY: node.funderKey } });
