@@ -7,6 +7,7 @@
  */
 export const contract = 'evm-stress/workload@1';
 
+const GAS_LIMIT = 100_000n;
 const TRANSFER_EVENT = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
 
 /** @type {import('evm-stress/workload').Create} */
@@ -15,13 +16,18 @@ export default function create({ kit, rpc, settings, state }) {
   if (!/^0x[0-9a-fA-F]{40}$/.test(address ?? '')) throw new Error('--set address must be the address of a token');
   if (!/^[1-9]\d*$/.test(units)) throw new Error('--set units must be a whole number of units, such as 1000');
   const token = kit.abi(['function transfer(address to, uint256 units)', 'function balanceOf(address) view']);
-  const pay = (to, amount) => ({ to: address, data: token.encodeFunctionData('transfer', [to, amount]) });
+  // A first payment takes more gas than the next ones: each call has the limit of the dearest.
+  const pay = (to, amount) => ({
+    to: address,
+    data: token.encodeFunctionData('transfer', [to, amount]),
+    gasLimit: GAS_LIMIT,
+  });
   let calls = state ?? [];
 
   return {
     kind: 'transaction',
     subject: 'wallets paid tokens:',
-    gas: { perWallet: 100_000n, perOperation: 100_000n },
+    gas: { perWallet: GAS_LIMIT, perOperation: GAS_LIMIT },
     valueWei: 0n,
 
     async prepare({ wallets }) {

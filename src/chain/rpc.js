@@ -42,7 +42,8 @@ export function parseReply({ status, text, retryAfterMs }, { display, secrets, s
       const isServed = served?.has(method ?? METHOD.exec(body)?.[1] ?? '') === true;
       const isLimit = status === 429 || isSaid || (status === FORBIDDEN && isServed);
       // With a rate limit and from 500 on the request was right: the server is busy or broken.
-      const advice = isLimit || status >= 500 ? '' : ': check the URL and its credentials';
+      const advice =
+        isLimit || status >= 500 ? '' : ': check the URL and its credentials (ws:// for the port of a WebSocket)';
       throw new ProtocolError(
         `${display} answered HTTP ${status} without JSON-RPC${advice}`,
         cause,

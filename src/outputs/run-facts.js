@@ -103,6 +103,7 @@ export function conditionsTable(run) {
   const rows = [
     ['heads', heads],
     ['replay', replayText(run)],
+    ['contract', contractText(run)],
     ['gas', gasText(run)],
     ['fees', feesText(run)],
     ...outages(run),
@@ -122,6 +123,12 @@ export function conditionsTable(run) {
   ];
   const said = rows.flatMap(([label, words]) => (words ? [[label, words]] : []));
   return tableOf('conditions', 'Conditions of the run', [], said);
+}
+
+/** Where the one contract of a workload is, so that it can be loaded again. @param {RunFile} run */
+function contractText({ environment: { workload }, config }) {
+  const { contract } = /** @type {any} */ (workload);
+  return typeof contract === 'string' && config.workload === 'contract' ? contract : null;
 }
 
 /** How often the recorded requests of --calls were started. @param {RunFile} run */

@@ -348,7 +348,7 @@ class Search {
     const { trials } = this.#find;
     const { name, short, unit = '' } = this.#searched;
     const shown = `${valueText(this.#searched, value)}${short}`.padEnd(18);
-    const label = `run at ${shown.trimEnd()} (${MAX_TRIALS} at most)`;
+    const label = `run ${trials.length + 1}, of ${MAX_TRIALS} at most, at ${shown.trimEnd()}`;
     const settings = { [name]: `${value}${unit}` };
     // What a run that is made again needs is decided already.
     const raised = this.#again === null ? (this.#capacity?.fit(this.#needed(value)) ?? null) : null;

@@ -5,12 +5,13 @@ import { EXIT, InputError, UsageError, oneLine } from '../errors.js';
 import { percentText } from '../outputs/format.js';
 import { randomNumbers } from '../random.js';
 import { shortWindow } from '../stats/growth.js';
-import { timeText } from '../text.js';
+import { counted, timeText } from '../text.js';
 import { rangeText, widthOf } from './compare-text.js';
 import { FATAL, failure, isVerified } from './experiment.js';
 import { metricOf } from './metrics.js';
 import { commandWords, fingerprint, optionTexts, restText } from './plan.js';
 import { PairedSequence, decidingAlpha, fewestPairs } from './sequential.js';
+import { runsNeeded } from './statistics.js';
 import { runStudy } from './study.js';
 
 /**
@@ -243,6 +244,11 @@ class Pairs {
       return label === null ? displayUrl(url) : `${label} (${displayUrl(url)})`;
     });
     parts.say(`A is ${a}, B is ${b}; a first run on each is not measured`);
+    const needed = runsNeeded(true);
+    if (!config.untilSure && (config.repeat ?? PAIRS) < needed)
+      parts.say(
+        `warning: ${counted(config.repeat ?? PAIRS, 'pair')} cannot show a difference: --repeat ${needed} is the least`,
+      );
     const startedUs = parts.clock.nowUs();
     const { durationMs: givenMs, stages } = this.#load;
     const durationMs = givenMs ?? MAX_FIRST_MS;

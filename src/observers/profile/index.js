@@ -8,7 +8,7 @@ import { asMembers, isUnknown, orUnknown, unknown } from '../../stats/unknown.js
  * @import { LoadConfig, LoadPlan } from '../../contracts/load.d.ts'
  * @import { NodeProfile, Unknown } from '../../contracts/run-file.d.ts'
  * @import { ObserverRow } from '../index.js'
- * @import { RunObserver, SideThread } from '../observer.d.ts'
+ * @import { RunObserver, SideThread, Warn } from '../observer.d.ts'
  */
 
 /** The thread waits for no answer when the load is over. */
@@ -23,6 +23,8 @@ class ProfileObserver {
   #times;
   /** @type {NodeProfile[] | Unknown} */
   #profiles = unknown('no profile had been read when this file was written');
+  /** @type {Warn} */
+  #warnOnce = () => {};
 
   /**
    * @param {(onMessage: (message: any) => void) => SideThread} openThread
@@ -35,15 +37,19 @@ class ProfileObserver {
     let begun = () => {};
     const hasBegun = new Promise((resolve) => (begun = () => resolve(null)));
     this.#thread = openThread((/** @type {{profiles?: NodeProfile[]}} */ { profiles }) => {
-      if (profiles === undefined) begun();
-      else this.#profiles = profiles;
+      if (profiles === undefined) return begun();
+      this.#profiles = profiles;
+      for (const { source, stacks, missing } of profiles)
+        if (stacks === null) this.#warnOnce('profile', `--node-profile ${source}: ${Object.keys(missing)[0]}`);
     });
     cut.addEventListener('abort', () => this.#thread.post({ isOver: true }), { once: true });
     /** Resolves when the thread can read profiles: on a busy machine it takes seconds to start. */
     this.ready = Promise.race([hasBegun, this.#thread.result]);
   }
 
-  begin() {
+  /** @param {{warnOnce?: Warn}} run */
+  begin({ warnOnce = () => {} }) {
+    this.#warnOnce = warnOnce;
     const { warmupMs, durationMs } = this.#times;
     if (typeof warmupMs === 'number') this.#thread.post({ startMs: warmupMs, windowMs: durationMs ?? Infinity });
   }

@@ -124,7 +124,8 @@ describe('call()', () => {
     }
   });
 
-  const BAD_URL = 'answered HTTP STATUS without JSON-RPC: check the URL and its credentials';
+  const BAD_URL =
+    'answered HTTP STATUS without JSON-RPC: check the URL and its credentials (ws:// for the port of a WebSocket)';
   const NO_JSON = 'does not speak JSON-RPC: it answered';
   /** @type {Array<[string, (asked: Asked) => unknown, string]>} */
   const nonsense = [
