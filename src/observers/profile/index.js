@@ -39,8 +39,11 @@ class ProfileObserver {
     this.#thread = openThread((/** @type {{profiles?: NodeProfile[]}} */ { profiles }) => {
       if (profiles === undefined) return begun();
       this.#profiles = profiles;
-      for (const { source, stacks, missing } of profiles)
-        if (stacks === null) this.#warnOnce('profile', `--node-profile ${source}: ${Object.keys(missing)[0]}`);
+      for (const { source, stacks, missing } of profiles) {
+        const [why] = Object.keys(missing);
+        // Nothing at all was read; one profile that is missing is a note.
+        if (stacks === null && why !== undefined) this.#warnOnce('profile', `--node-profile ${source}: ${why}`);
+      }
     });
     cut.addEventListener('abort', () => this.#thread.post({ isOver: true }), { once: true });
     /** Resolves when the thread can read profiles: on a busy machine it takes seconds to start. */
