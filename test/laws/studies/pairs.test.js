@@ -78,7 +78,8 @@ describe('runPairs(), a fixed number', () => {
     equalBy([1, 2, 3], (i) => join(folder, `a-${i}.json`), files.base);
     assert.match(lines[0], /^A is http:\/\/127.0.0.1:8001\/?, B is http:\/\/127.0.0.1:8002/);
     assert.ok(!lines.join().includes('abc'), 'nor is the secret of a URL shown');
-    assert.match(lines[1], /^pair 1 \(A B\) {2}TPS 100, 100 {2}latency avg .* ms, .* ms {2}latency p99 /);
+    assert.equal(lines[1], 'warning: 3 pairs cannot show a difference: --repeat 6 is the least');
+    assert.match(lines[2], /^pair 1 \(A B\) {2}TPS 100, 100 {2}latency avg .* ms, .* ms {2}latency p99 /);
   });
 
   it('warns once of too short windows, before the first pair', async (t) => {
@@ -88,7 +89,7 @@ describe('runPairs(), a fixed number', () => {
     };
     const answer = (/** @type {number} */ number) => ({ run: run(number) });
     // First windows of 2 s with 4 blocks of A and one of B, so that those of 4 s will have 8 and 2.
-    const { result, lines } = fixed(temporaryFolder(t), { args: ['--repeat=3'], duration: '4s', answer });
+    const { result, lines } = fixed(temporaryFolder(t), { args: ['--repeat=6'], duration: '4s', answer });
     await result;
     const at = lines.findIndex((line) => line.startsWith('warning: B: the window has 2 of the 10 blocks that'));
     assert.ok(at > 0 && at < lines.findIndex((line) => line.startsWith('pair 1 ')), lines.join('\n'));

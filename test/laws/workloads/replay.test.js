@@ -16,9 +16,16 @@ import { temporaryFile } from '../../helpers/temporary.js';
 
 /** @param {number} head @param {Handlers} [handlers] */
 function node(head, handlers = {}) {
-  const block = { number: `0x${head.toString(16)}`, hash: hash32(head), transactions: [] };
-  return fakeRpc({ eth_chainId: () => '0x1', eth_getBlockByNumber: () => block, ...handlers });
+  return fakeRpc({
+    eth_chainId: () => '0x1',
+    eth_blockNumber: () => `0x${head.toString(16)}`,
+    eth_getBlockByNumber: (tag) => blockOf(tag === 'latest' ? head : Number(tag)),
+    ...handlers,
+  });
 }
+
+/** @param {number} number */
+const blockOf = (number) => ({ number: `0x${number.toString(16)}`, hash: hash32(number), transactions: [] });
 
 /**
  * The workload after its preparation.
@@ -73,6 +80,17 @@ describe('recorded requests', () => {
 });
 
 describe('recorded requests that are compared', () => {
+  it('are those of one chain: two development chains with one id and genesis block are told apart', async (t) => {
+    const eth_getBlockByNumber = (/** @type {string} */ tag) => ({
+      ...blockOf(Number(tag)),
+      hash: hash32(tag === '0x0' ? 0 : 99),
+    });
+    await assert.rejects(
+      replayOf(t, [BALANCE], { other: node(10, { eth_getBlockByNumber }) }),
+      /has chain id 1 and block 1 0x\w+, and --check-rpc .* has 0x\w+: both must serve one chain/,
+    );
+  });
+
   it('have one block that both endpoints have in place of tags, also in a worker thread', async (t) => {
     const other = node(10, { eth_getBalance: (_, block) => (block === '0xa' ? '0x5' : '0x6') });
     const lines = [BALANCE, [BALANCE, { method: 'eth_gasPrice', params: [] }]];
@@ -93,11 +111,7 @@ describe('recorded requests that are compared', () => {
 
   it('the block moves with the chain, at most once a second', async (t) => {
     let head = 10;
-    const eth_getBlockByNumber = () => ({
-      number: `0x${(head += 1).toString(16)}`,
-      hash: hash32(head),
-      transactions: [],
-    });
+    const eth_getBlockByNumber = (/** @type {string} */ tag) => blockOf(tag === 'latest' ? (head += 1) : Number(tag));
     const { workload, clock } = await replayOf(t, [BALANCE], { other: node(0, { eth_getBlockByNumber }) });
     assert.equal(workload.next(0).params[1], '0xb');
     await clock.advance(1100);
