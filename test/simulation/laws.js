@@ -302,6 +302,8 @@ const OF_RUNS = {
     if (verdict === null || end === 'set_up_failed') return;
     const possible = new Set(['unknown', ...behaviour.causes, ...causesOf(config, blocks)]);
     if (configuration.funds === 'little funds') possible.add('funds');
+    // Another sender takes nonces: submissions wait until their own ones are looked up.
+    if (behaviour.isForeign) possible.add('refused');
     // Of transactions that wait for their answers: others wait for something else as well.
     if (isAlone(configuration)) for (const name of behaviour.isNoCause ?? []) possible.delete(name);
     if (!possible.has(verdict.name)) yield `${verdict.name}: ${verdict.evidence}`;
