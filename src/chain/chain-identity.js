@@ -1,5 +1,5 @@
 import { RefusedError, TransportError, oneLine } from '../errors.js';
-import { CHAIN_ID, CLIENT_VERSION, HEAD, ask, headerAt, nullIfAbsent, nullIfRefused } from './answers.js';
+import { CHAIN_ID, CLIENT_VERSION, HEAD, ask, headerAt, nullIfAbsent } from './answers.js';
 import { checkChain } from './networks.js';
 import { retry } from './retries.js';
 import { numbered } from '../text.js';
@@ -20,7 +20,7 @@ import { numbered } from '../text.js';
 /** Comparisons before different blocks count as different chains: a short fork may disappear. */
 const MAX_COMPARISONS = 4;
 const PAUSE_MS = 700;
-/** Replicas near the head may differ honestly. */
+/** Where replicas agree: so many blocks below the lowest head. */
 const SETTLED_BLOCKS = 64;
 
 export class ChainIdentity {
@@ -150,7 +150,8 @@ export async function chainIdOf(rpc) {
 }
 
 /**
- * Checks that a second endpoint, which may serve little else, has the chain id of the first one, and the blocks that it shows.
+ * Checks that a second endpoint has the chain id of the first one, and the same blocks. One that serves no blocks, such as a relay
+ * that only takes transactions, has only its chain id checked.
  * @param {object} endpoints
  * @param {Rpc} endpoints.other
  * @param {string} endpoints.option of the other one
@@ -164,17 +165,21 @@ export async function assertOneChain({ other, option, reading, chainId }) {
   const refuse = (/** @type {string} */ words) => new RefusedError(`${words}: both must serve one chain`);
   if (chainId !== null && id !== chainId) throw refuse(`${ofFirst} chain id ${chainId}, ${ofOther} ${id}`);
   const head = Math.min(...(await Promise.all([reading, other].map(headOrNone))));
-  // Two development chains with one id have the same genesis block.
-  for (const number of head < 1 ? [0] : [0, Math.max(1, head - SETTLED_BLOCKS)]) {
-    const [a, b] = await Promise.all([reading, other].map((rpc) => nullIfRefused(hashOf(rpc, number, 'setup'))));
+  for (const number of settledNumbers(head)) {
+    const [a, b] = await Promise.all([reading, other].map((rpc) => hashOf(rpc, number, 'setup').catch(() => null)));
     if (a !== null && b !== null && a !== b)
       throw refuse(`${ofFirst} chain id ${id} and block ${number} ${a}, ${ofOther} ${b}`);
   }
 }
 
+/** Blocks that tell two chains apart: development chains with one id have the same genesis block. @param {number} lowest head @returns {number[]} */
+export function settledNumbers(lowest) {
+  return lowest < 1 ? [0] : [0, Math.max(1, lowest - SETTLED_BLOCKS)];
+}
+
 /** @param {Rpc} rpc @returns {Promise<number>} -1: it does not say its head */
 async function headOrNone(rpc) {
-  return (await nullIfRefused(headOf(rpc))) ?? -1;
+  return headOf(rpc).catch(() => -1);
 }
 
 /** @param {string} words @returns {Fault} */

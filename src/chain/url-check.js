@@ -1,6 +1,6 @@
 import { UnavailableError } from '../errors.js';
 import { HEAD, ask } from './answers.js';
-import { hashOf } from './chain-identity.js';
+import { hashOf, settledNumbers } from './chain-identity.js';
 import { displayUrl } from './rpc.js';
 
 /**
@@ -16,8 +16,6 @@ import { displayUrl } from './rpc.js';
 
 /** Connections by which a URL is asked: of two equal nodes one is missed in 1 of 32 cases. */
 const CONNECTIONS = 6;
-/** Where replicas agree: so many blocks below the lowest head. */
-const SETTLED_BLOCKS = 64;
 /** After which a short fork has disappeared. */
 const AGAIN_MS = 2000;
 /** First and longest pause between two looks whether a chain has more than its first block. */
@@ -42,7 +40,7 @@ export async function assertUrlIsOneChain(connections, { clock, signal, hasSent 
   const heads = await answersOf(headOf);
   if (heads.length < 2) return 'known';
   const lowest = Math.min(...heads);
-  const numbers = lowest === 0 ? [0] : [0, Math.max(1, lowest - SETTLED_BLOCKS)];
+  const numbers = settledNumbers(lowest);
   for (const number of numbers) {
     const before = await hashesOf(number);
     if (before.size < 2) continue;

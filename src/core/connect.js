@@ -214,7 +214,7 @@ export async function openSender(
   costs = new SetUpCosts(wallets.maxSpendWei),
 ) {
   const fees = await readFees(rpc, baseFeeWei, wallets);
-  const why = wallets.tipWei === null && wallets.gasPriceWei === null ? 'suggested price 0' : 'as asked for';
+  const why = wallets.tipWei === null && wallets.gasPriceWei === null ? 'suggested price 0' : '--tip or --gas-price 0';
   if (fees.isFree) notice(`gas is free on this chain (base fee 0, ${why}): no fee is offered`);
   const signer = await createSigner();
   const taken = createTaken(clock);

@@ -44,11 +44,12 @@ function sharesText({ stacks: { cpuUs, groups } }, nameOf = (name) => name) {
   return named.map(({ name, selfUs, functions }) => `${nameOf(name, functions)} ${percent(selfUs / cpuUs)}`).join(', ');
 }
 
-/** Where goroutines waited for a lock, if that was recorded. @param {ReadProfile} profile @returns {string | null} */
+/** How many goroutines waited for a lock, if that was recorded, and which function held it most. @param {ReadProfile} profile @returns {string | null} */
 function locksText({ locks, profiledMs }) {
   if (!locks || profiledMs === 0) return null;
-  const most = locks.functions.length > 0 ? ` (most for ${shortName(locks.functions[0].name)})` : '';
-  return `${quantity(locks.waitUs / 1000 / profiledMs)} goroutines waited for a lock on average${most}`;
+  const [most] = locks.functions;
+  const holder = most === undefined ? '' : `, most for ${shortName(most.name)}`;
+  return `${quantity(locks.waitUs / 1000 / profiledMs)} goroutines on average${holder}`;
 }
 
 /** One line of the summary. @param {ReadProfile} profile @param {RunFile} run */
@@ -58,7 +59,7 @@ export function profileText(profile, run) {
   const each = us === null ? '' : `; ${quantity(us / 1000, 'ms')} of CPU for a verified operation`;
   const used = `${quantity(cpusOf(profile))} CPUs over ${timeText(profiledMs / 1000)} (${counted(pieces, 'profile')})`;
   const locks = locksText(profile);
-  const waited = locks === null ? '' : `; ${locks}`;
+  const waited = locks === null ? '' : `; waited for locks: ${locks}`;
   return stacks.cpuUs === 0 ? `${used}: no sample${waited}` : `${sharesText(profile)}; ${used}${each}${waited}`;
 }
 
@@ -67,8 +68,9 @@ export function profileEvidence(run) {
   const profiles = readProfiles(run);
   return profiles.map((profile) => {
     const name = profiles.length > 1 ? `node ${profile.name}` : 'node';
+    const locks = locksText(profile);
     if (cpusOf(profile) < BUSY_CPUS)
-      return `; the ${name} used ${quantity(cpusOf(profile))} CPUs: ${locksText(profile) ?? 'it waited for locks'}, its disk, its block period, or a CPU`;
+      return `; the ${name} used ${quantity(cpusOf(profile))} CPUs: it waited for locks${locks === null ? '' : ` (${locks})`}, its disk, its block period, or a CPU`;
     const withFunction = (/** @type {string} */ group, /** @type {string[]} */ [first]) =>
       first === undefined ? group : `${group} (${shortName(first)})`;
     return `; the CPU time of the ${name} went to ${sharesText(profile, withFunction)}`;

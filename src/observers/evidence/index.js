@@ -156,8 +156,8 @@ class Evidence {
   }
 
   /**
-   * A reorg that came with the end of the load may not have been seen, or in its newest block only: blocks are compared with
-   * those of the chain, from the newest one back to one that is still there.
+   * The load may not have seen a reorg at its end, or only the newest of its blocks. So the last blocks of the file are compared
+   * with the chain, back to one that the chain still has.
    * @param {Rpc} rpc
    * @param {number} end
    */

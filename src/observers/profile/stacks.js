@@ -15,7 +15,7 @@ const MOST_STACKS = 2000;
 const MOST_FUNCTIONS = 200;
 const MOST_OF_A_GROUP = 3;
 const MOST_WAITING = 20;
-/** Functions that wait for a lock on behalf of their caller. */
+/** Functions that release a lock on behalf of their caller. */
 const LOCK_FUNCTION = /^(sync|runtime|internal)[./]/;
 
 export class Stacks {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ChainIdentity } from '../../../src/chain/chain-identity.js';
+import { ChainIdentity, assertOneChain } from '../../../src/chain/chain-identity.js';
 import { Health } from '../../../src/chain/endpoint-health.js';
-import { RefusedError, RpcError } from '../../../src/errors.js';
+import { ProtocolError, RefusedError, RpcError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 import { hash32 } from '../../helpers/samples.js';
@@ -166,4 +166,31 @@ describe('ChainIdentity.check() of an endpoint that answers again', () => {
       Object.assign(second, after);
       assert.deepEqual(await chainIdentity.check(1, after.hashes.length - 1), fault);
     });
+});
+
+describe('a second endpoint', () => {
+  /** @param {number} head @param {(number: number) => string} hashOf @param {object} [more] */
+  const serving = (head, hashOf, more) =>
+    fakeRpc({
+      eth_chainId: () => '0x1',
+      eth_blockNumber: () => `0x${head.toString(16)}`,
+      eth_getBlockByNumber: (number) => ({ number, hash: hashOf(Number(number)), transactions: [] }),
+      ...more,
+    });
+  const reading = serving(100, hash32);
+  const check = (/** @type {any} */ other) =>
+    assertOneChain({ other, option: '--send-rpc', reading: /** @type {any} */ (reading), chainId: 1 });
+
+  it('of another chain with the same id and genesis block is refused', async () => {
+    await check(serving(90, (number) => (number > 26 ? hash32(1000 + number) : hash32(number))));
+    await assert.rejects(check(serving(90, (number) => hash32(number === 26 ? 999 : number))), /block 26 .* one chain/);
+  });
+
+  it('that takes nothing but transactions has its chain id checked', async () => {
+    const no = () => {
+      throw new ProtocolError('answered HTTP 404 without JSON-RPC');
+    };
+    await check(serving(90, hash32, { eth_blockNumber: no, eth_getBlockByNumber: no }));
+    await check(serving(90, hash32, { eth_getBlockByNumber: () => null }));
+  });
 });

@@ -3,7 +3,6 @@ import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { createClock } from '../../../src/clock.js';
 import { openPages } from '../../../src/node-page.js';
 import { groupOf, isSystemCall } from '../../../src/observers/profile/groups.js';
 import { profile } from '../../../src/observers/profile/index.js';
@@ -202,6 +201,8 @@ describe('the thread of profiles', () => {
   const profiled = async (answer, isEnough) => {
     /** @type {string[]} */
     const asked = [];
+    // A busy machine takes nothing from the window.
+    const clock = createFakeClock();
     const server = createServer(({ url = '', headers }, response) => {
       asked.push(`${url} ${headers.authorization ?? ''}`);
       const { status = 200, body } = answer(Number(new URL(url, 'http://h').searchParams.get('seconds')));
@@ -217,11 +218,12 @@ describe('the thread of profiles', () => {
       onMessage: (listener) => (tell = listener),
       post: (message) =>
         'profiles' in message && isEnough(/** @type {any} */ (message).profiles) && tell({ isOver: true }),
-      clock: createClock(),
+      clock,
       random: Math.random,
       openPages,
     });
     tell({ windowMs: 3600 });
+    await clock.advance(0);
     const [profile] = await result;
     server.closeAllConnections();
     server.close();
