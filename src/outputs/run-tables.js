@@ -296,25 +296,41 @@ export function thresholdsTable({ thresholds, end }) {
 export function measuredText({ value, unit, why, atMost, censored, limit }) {
   if (value === null) return `not measured: ${why}`;
   if (typeof value === 'string') return value;
-  // Counts are exact, as elsewhere.
-  const text = (/** @type {number} */ one) => valueText(unit === 'count' ? one : besides(one, Number(limit)), unit);
+  const text = (/** @type {number} */ one) => valueText(one, Number(limit), unit);
   if (atMost === undefined) return text(value);
   const bounds = atMost === null ? `>= ${text(value)}` : `${text(value)} to ${text(atMost)}`;
   return `${bounds}; ${count(censored ?? null)} ${unit === 'count' ? 'not known' : 'censored'}`;
 }
 
-/** Three digits, and as many more as tell it from the limit: beside 100, 99.96 must not be 100. @param {number} value @param {number} limit */
-function besides(value, limit) {
-  const rounded = [3, 4, 5, 6].map((length) => Number(value.toPrecision(length)));
-  return rounded.find((one) => Math.sign(one - limit) === Math.sign(value - limit)) ?? value;
+/** How the summary shows a figure. @type {Readonly<Partial<Record<NonNullable<ThresholdResult['unit']>, [number, string]>>>} */
+const SHOWN = Object.freeze({
+  bytes: [1e6, 'MB'],
+  percent: [1, '%'],
+  perSecond: [1, 'per second'],
+  gasPerSecond: [1e6, 'Mgas/s'],
+});
+
+/** @param {number} value @param {number} limit @param {ThresholdResult['unit']} unit */
+function valueText(value, limit, unit) {
+  // Counts are exact, as elsewhere.
+  const [scale, name] =
+    unit === 'us'
+      ? Math.abs(value) < 1000
+        ? [1, 'us']
+        : [1000, 'ms']
+      : (SHOWN[/** @type {'percent'} */ (unit)] ?? []);
+  if (scale === undefined) return count(value);
+  return `${besides(value / scale, limit / scale).toLocaleString('en-US', { maximumFractionDigits: 20 })} ${name}`;
 }
 
-/** @param {number} value rounded @param {ThresholdResult['unit']} unit */
-function valueText(value, unit) {
-  const text = (/** @type {number} */ one) => one.toLocaleString('en-US', { maximumSignificantDigits: 6 });
-  if (unit === 'us') return Math.abs(value) < 1000 ? `${text(value)} us` : `${text(value / 1000)} ms`;
-  if (unit === 'bytes') return `${text(value / 1e6)} MB`;
-  if (unit === 'percent') return `${text(value)} %`;
-  if (unit === 'gasPerSecond') return `${text(value / 1e6)} Mgas/s`;
-  return unit === 'perSecond' ? `${text(value)} per second` : count(value);
+/**
+ * Three digits or all before the point, as in the summary, and as many more as tell it from the limit: beside 100, 99.96
+ * must not be 100.
+ * @param {number} value
+ * @param {number} limit
+ */
+function besides(value, limit) {
+  const least = Math.max(3, Math.trunc(Math.abs(value)).toString().length);
+  const rounded = [0, 1, 2, 3].map((more) => Number(value.toPrecision(Math.min(least + more, 100))));
+  return rounded.find((one) => Math.sign(one - limit) === Math.sign(value - limit)) ?? value;
 }

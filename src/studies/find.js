@@ -49,6 +49,11 @@ function conditionsOf({ find, until }) {
   return [...until, ...(isImplied ? [HELD] : [])];
 }
 
+/** What a figure is that fails a condition. @type {Readonly<Record<Threshold['operator'], string>>} */
+const FAILS = Object.freeze({
+  ...{ '<': 'not below', '<=': 'above', '>': 'not above', '>=': 'below', '=': 'not', '!=': 'but must not be' },
+});
+
 /** @param {SearchGoal} search @param {RunFile} run @returns {Judged} */
 export function judgeTrial(search, run) {
   /** @type {Judged} */
@@ -57,8 +62,9 @@ export function judgeTrial(search, run) {
     const { figure, operator, expression, passed } = result;
     const measured = `${figure} ${measuredText(result)}`;
     const parts = figure === 'held' ? heldParts(run, Number(result.value)) : '';
+    const limit = expression.split(/[<>=!]+\s*/)[1].replace(/(\d)([a-z%])/i, '$1 $2');
     if (passed) judged.figures.push(measured);
-    else judged.failed.push(`${measured} is not ${operator} ${expression.split(/[<>=!]+\s*/)[1]}${parts}`);
+    else judged.failed.push(`${measured}, ${FAILS[operator]} ${limit}${parts}`);
   }
   return { ...judged, holds: judged.failed.length === 0 };
 }

@@ -16,7 +16,7 @@ describe('answerOf()', () => {
     ...given,
   });
   const failed = (/** @type {number} */ value, /** @type {Trial['limit']} */ limit = null) =>
-    trial(value, { holds: false, failed: ['held 93.1 % is not >= 98%'], limit });
+    trial(value, { holds: false, failed: ['held 93.1 %, below 98 %'], limit });
   const tried = {
     searched: { name: 'rate', behind: ' per second', short: '/s' },
     trials: [trial(410), failed(616), failed(494), trial(290), failed(900)],
@@ -32,12 +32,12 @@ describe('answerOf()', () => {
     const { words, reasons, low, high, held } = answerOf({ ...tried, stopped: 'time' });
     assert.equal(
       words,
-      'Not done: holds 410 op/s; estimated highest 443 op/s (95 % interval 294 to 601). 494 op/s fails: held 93.1 % is not >= 98%.',
+      'Not done: holds 410 op/s; estimated highest 443 op/s (95 % interval 294 to 601). 494 op/s fails: held 93.1 %, below 98 %.',
     );
     assert.deepEqual(reasons, [
       'not done: the ends of the interval differ by more than a factor of 1.5; give a longer --time-limit',
       'nearest run that held, at 410/s',
-      'nearest run that failed, at 494/s: held 93.1 % is not >= 98%',
+      'nearest run that failed, at 494/s: held 93.1 %, below 98 %',
       'within the time limit the longest run so far would no longer fit: run the same command again to resume',
       '5 runs, 2 held, with p99<2s and held>=98%',
     ]);
@@ -64,7 +64,7 @@ describe('answerOf()', () => {
     const { words, reasons = [] } = answerOf({ ...tried, trials, stopped: 'time' });
     assert.match(words, /estimated highest 443 op\/s \(.*\)\. 443 op\/s failed once\.$/);
     const said =
-      'run at 443/s failed: held 93.1 % is not >= 98%; to be made again with 10 operations in flight per wallet instead of 5, as operations were dropped; the time was over';
+      'run at 443/s failed: held 93.1 %, below 98 %; to be made again with 10 operations in flight per wallet instead of 5, as operations were dropped; the time was over';
     assert.ok(reasons.includes(said), reasons.join('\n'));
     const made = answerOf({ ...tried, trials: [...trials, failed(443)], stopped: 'time' });
     assert.doesNotMatch([made.words, ...(made.reasons ?? [])].join('\n'), /to be made again|failed once/);
@@ -88,7 +88,7 @@ describe('answerOf()', () => {
           failed(616),
         ],
       }).reasons;
-    const start = 'nearest run that failed, at 494/s: held 93.1 % is not >= 98%;';
+    const start = 'nearest run that failed, at 494/s: held 93.1 %, below 98 %;';
     assert.ok(limited('blocks are full', 'generator-bound')?.includes(`${start} blocks are full`));
     assert.ok(limited('the node fell behind', 'node-bound')?.includes(`${start} the node fell behind: what was seen`));
   });
@@ -116,7 +116,7 @@ describe('answerOf()', () => {
     const below = (/** @type {string[] | undefined} */ reasons) =>
       reasons?.filter((line) => line.startsWith('a lower rate failed'));
     assert.deepEqual(below(once.reasons), [
-      'a lower rate failed, 697/s: held 93.1 % is not >= 98%; 1 run held at this rate or above, 1 failed at it or below: not outweighed',
+      'a lower rate failed, 697/s: held 93.1 %, below 98 %; 1 run held at this rate or above, 1 failed at it or below: not outweighed',
     ]);
     const twice = answerOf({ ...tried, trials: [...trials, trial(703)], figures });
     assert.equal(twice.held, 703);
@@ -160,19 +160,19 @@ describe('answerOf()', () => {
       { trials: [trial(310), trial(500, { holds: false, again: 'with more', failed: ['held 90 %'] })] },
       'Not done: holds at least 310 op/s; the failures above it do not count.',
     ],
-    [{ trials: [failed(320), failed(310)] }, 'No run held. At 310 op/s, the lowest tried, held 93.1 % is not >= 98%.'],
+    [{ trials: [failed(320), failed(310)] }, 'No run held. At 310 op/s, the lowest tried, held 93.1 %, below 98 %.'],
     [{ trials: [] }, 'not known yet: no run was made'],
     [
       { figures, trials: [trial(1210), failed(1301)] },
-      'Holds 1,210 op/s; estimated highest 1,230 op/s (95 % interval 1,190 to 1,300). 1,300 op/s fails: held 93.1 % is not >= 98%.',
+      'Holds 1,210 op/s; estimated highest 1,230 op/s (95 % interval 1,190 to 1,300). 1,300 op/s fails: held 93.1 %, below 98 %.',
     ],
     [
       { figures, trials: [failed(1210), trial(1210), failed(1301)] },
-      'No rate surely holds; estimated highest 1,230 op/s (95 % interval 1,190 to 1,300). 1,300 op/s fails: held 93.1 % is not >= 98%.',
+      'No rate surely holds; estimated highest 1,230 op/s (95 % interval 1,190 to 1,300). 1,300 op/s fails: held 93.1 %, below 98 %.',
     ],
     [
       { figures, searched: threads, heldShare: 1, trials: around },
-      'Holds 1,234 threads (95 % interval 1,234 to 1,301). 1,301 threads fails: held 93.1 % is not >= 98%.',
+      'Holds 1,234 threads (95 % interval 1,234 to 1,301). 1,301 threads fails: held 93.1 %, below 98 %.',
     ],
   ];
   for (const [given, words] of table)
