@@ -3,6 +3,7 @@
  * the oracle. Each law yields what contradicts it.
  */
 import { isDeepStrictEqual } from 'node:util';
+import { keccak256 } from 'ethers/crypto';
 import { INSTANCES_MAY_DIFFER_IN, OF_ONE_INSTANCE } from '../../src/cli/options.js';
 import { EXIT } from '../../src/errors.js';
 import { junitText } from '../../src/outputs/junit.js';
@@ -174,14 +175,21 @@ const OF_RUNS = {
       yield `spentWei ${spending.spentWei}, the chain has taken ${fees}`;
   },
 
-  *'nothing is signed after the load but what recovery needs'({ behaviour, chain, loadStartUs, samples }, run) {
+  *'nothing is signed after the load but what recovery needs'(
+    { behaviour, chain, loadStartUs, requests, samples },
+    run,
+  ) {
     if (loadStartUs === Infinity) return;
     const started = new Map(samples.map((sample) => [`${addressOf(sample, chain)}:${sample.nonce}`, sample]));
     const load = run.intervals.filter(({ phase }) => phase !== 'drain');
     const endUs = loadStartUs + 1000 * Math.max(0, ...load.map(({ endMs }) => endMs));
     const lastUs = endUs + onTheWayUs(behaviour);
-    for (const { from, nonce, atUs } of chain.submissions.filter((one) => one.atUs > lastUs))
-      if (!started.has(`${from}:${nonce}`) && !isFirstSeenBefore(chain, from, nonce, lastUs))
+    for (const { hash, from, nonce, atUs } of chain.submissions.filter((one) => one.atUs > lastUs))
+      if (
+        !started.has(`${from}:${nonce}`) &&
+        !isFirstSeenBefore(chain, from, nonce, lastUs) &&
+        !isSentBefore(requests, hash, lastUs - loadStartUs)
+      )
         yield `${from}:${nonce} ${(atUs - endUs) / 1000} ms after the load`;
   },
 
@@ -525,6 +533,14 @@ function addressOf({ hash, hashes }, chain) {
 /** Until a submission that was under way has reached the chain. @param {Observed['behaviour']} behaviour */
 function onTheWayUs({ takesMs = () => 0, arrivesAfterMs = 0 }) {
   return ON_THE_WAY_US + 1000 * (takesMs({ method: 'eth_sendRawTransaction' }) + arrivesAfterMs);
+}
+
+/** A submission that the node refused is on no chain. @param {Observed['requests']} requests @param {string} hash @param {number} untilUs after the load began */
+function isSentBefore(requests, hash, untilUs) {
+  return requests.some((request) => {
+    const [, atUs, raw] = /^(\d+) \d+ eth_sendRawTransaction \["(0x\w+)"\]$/.exec(request) ?? [];
+    return raw !== undefined && Number(atUs) <= untilUs && keccak256(raw) === hash;
+  });
 }
 
 /** @param {Observed['chain']} chain @param {string} from @param {number} nonce @param {number} untilUs */
