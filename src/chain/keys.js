@@ -228,7 +228,7 @@ export class Wallet {
     return signTransaction(transaction, this.#encodedCall, this.#privateKey, signer);
   }
 
-  /** Of a text (EIP-191). @param {string} text @param {Signer} signer @returns {string} r, s and v in base64 */
+  /** Signature of a text (EIP-191). @param {string} text @param {Signer} signer @returns {string} r, s and v in base64 */
   signText(text, signer) {
     const { r, s, yParity } = signer.sign(signer.keccak256(prefixed(text)), this.#privateKey);
     return Buffer.from(`${r}${s}${yParity === 0 ? '1b' : '1c'}`, 'hex').toString('base64');

@@ -26,7 +26,7 @@ const BLOCKS_KEPT = 256;
 export class FeeBudget {
   #capWei;
   #capValueWei;
-  /** Of operations that were sent, or are about to be. */
+  /** Value of operations that were sent, or are about to be. */
   #valueWei = 0n;
   #fees;
   #callOf;

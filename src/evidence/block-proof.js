@@ -31,7 +31,7 @@ const QUANTITIES = new Set(
 /** Places in RLP that both forms share. */
 const AT = Object.freeze({ transactionsRoot: 4, receiptsRoot: 5, number: 8, gasLimit: 9, gasUsed: 10, timestamp: 11 });
 
-/** Of the line of a proof. */
+/** Length of the line of a proof. */
 const MOST_CHARS = 64 * 1024;
 
 /** @param {unknown} quantity @returns {string} as RLP has it */

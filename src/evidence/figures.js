@@ -34,7 +34,7 @@ const perSecond = (amount, ms) => (amount === null || !ms ? null : (1000 * amoun
 /** @param {Values} values @param {string[]} names */
 const added = (values, ...names) => names.reduce((sum, name) => sum + Number(values[name]), 0);
 
-/** Of what the throughput spreads over the time of the blocks. @param {RunFile} run @param {'verifiedPerSecond' | 'chainGasPerSecond'} rate */
+/** Operations or gas whose throughput is spread over the time of the blocks. @param {RunFile} run @param {'verifiedPerSecond' | 'chainGasPerSecond'} rate */
 const spread = ({ rates }, rate) =>
   rates[rate] === null || rates.spreadMs === undefined ? null : (Number(rates[rate]) * rates.spreadMs) / 1000;
 

@@ -73,7 +73,7 @@ function typeText(type) {
   return `0x${type.toString(16)}`;
 }
 
-/** Of several groups the mean of their medians. @param {Member['groups']} groups @param {'gas' | 'bytes'} figure @param {number} share of them */
+/** Mean of the medians of several groups. @param {Member['groups']} groups @param {'gas' | 'bytes'} figure @param {number} share of them */
 function medianOf(groups, figure, share) {
   return Math.round(groups.reduce((total, group) => total + (group.share / share) * group[figure], 0));
 }

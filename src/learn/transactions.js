@@ -55,10 +55,10 @@ const BY_SELECTOR = new Map(
   ),
 );
 
-/** Of ERC-20 with three topics, of ERC-721 with four. */
+/** An event with three topics is of an ERC-20 token, with four of ERC-721. */
 const TRANSFER = id('Transfer(address,address,uint256)');
 
-/** Of pairs of Uniswap v2 and v3, of the pool manager of v4, and of their forks. */
+/** Events of pairs of Uniswap v2 and v3, of the pool manager of v4, and of their forks. */
 const SWAPS = new Set(
   [
     'Swap(address,uint256,uint256,uint256,uint256,address)',

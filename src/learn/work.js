@@ -13,7 +13,7 @@ export const CONTRACT = 'Work';
 /** Gas of a call without work, and of a slot that is added, one that is changed, an event, and a round: see test/e2e/learn.test.js. */
 const GAS = Object.freeze({ call: 290, added: 22_160, changed: 5_060, event: 1_062, round: 105 });
 
-/** Of the slots of a call that writes, as the workload `storage` has it by default. */
+/** Share of new slots in those that a call writes, as the workload `storage` has it by default. */
 const ADDED_SHARE = 0.25;
 
 /** Selector and work. */
@@ -24,7 +24,7 @@ const MOST_BYTES = 20_000;
 
 const MOST_EVENTS = 50;
 
-/** Of the bytes behind the work so many are not zero: one in three. */
+/** One in three of the bytes behind the work is not zero. */
 const PADDING = '000001';
 
 /** @param {Pick<Group, 'gas' | 'bytes' | 'selector' | 'events'>} group @returns {Operation} */

@@ -62,9 +62,9 @@ class Caller {
   to = '';
   /** For the funding check; estimated before anything is sent, as far as the contract is there. @type {Gas} */
   gas;
-  /** Of each line of calldata, or one. @type {readonly bigint[]} */
+  /** One for each line of calldata, or one. @type {readonly bigint[]} */
   #gasLimits = [];
-  /** Of the slice. @type {readonly string[]} */
+  /** Addresses of the slice. @type {readonly string[]} */
   #addresses = [];
   #firstIndex = 0;
   /** Calls that do not depend on the nonce: of each line, or of each wallet. The same object is encoded once. @type {Call[]} */

@@ -45,7 +45,7 @@ export default function create(options) {
   if (address !== null && !isAddress(address))
     throw new UsageError(`--set address=${address} has a wrong checksum: give the address of the token as it is`);
   let to = String(address ?? state?.to ?? '');
-  /** Of a payment of a token that is there. @type {bigint | undefined} */
+  /** Gas limit of a payment of a token that is there. @type {bigint | undefined} */
   let gasLimit = state?.gasLimit;
   const value = word(payments.value);
   /** @type {Asset} */

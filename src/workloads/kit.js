@@ -69,7 +69,7 @@ export class WorkloadHost {
   /** Why a transaction was reverted. @type {((data: unknown) => string | null) | undefined} */
   #revertWords;
   #isPrepared;
-  /** Of the set-up. @type {Pick<Sender, 'clock' | 'signal' | 'notice'> | null} */
+  /** Tools of the set-up. @type {Pick<Sender, 'clock' | 'signal' | 'notice'> | null} */
   #sender = null;
   /** The last block with a transaction of the set-up; null: there is none. @type {number | null} */
   #setUpBlock = null;

@@ -252,7 +252,7 @@ function templateMaker(source, use) {
   return (source) => word(BigInt(template.value(source, ...values)));
 }
 
-/** Of a file of one value a line; lines without text are none. @param {string} file @returns {Lines} */
+/** The values of a file of one value a line; lines without text are none. @param {string} file @returns {Lines} */
 function readLines(file) {
   let text;
   try {

@@ -108,7 +108,7 @@ export class BlockLines {
       written.reverted += reverted;
       this.#add(counts);
     } else if (number >= this.first && number < this.#oldest) this.#add(counts);
-    // Of a block that was not read yet: another one may have been at its height.
+    // The block was not read yet: another one may have been at its height.
     else this.#early = [...this.#early.slice(-MOST_EARLY), counts];
   }
 

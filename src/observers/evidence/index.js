@@ -98,7 +98,7 @@ class Evidence {
     for (const counts of /** @type {BlockCounts[]} */ (message)) this.#blocks.count(counts);
   }
 
-  /** Of the audit. @param {OperationIdentity} _ @param {TransactionStatus} status @param {StatusBlock | null} [block] */
+  /** What the audit found. @param {OperationIdentity} _ @param {TransactionStatus} status @param {StatusBlock | null} [block] */
   status(_, status, block = null) {
     if (block === null || (status !== 'included' && status !== 'reverted')) return;
     this.#blocks.count([block.number, block.hash, status === 'included' ? 1 : 0, status === 'reverted' ? 1 : 0]);

@@ -45,7 +45,7 @@ export function endpointReader(url, { pages, clock }) {
   };
 }
 
-/** Of the profile of locks beside a CPU profile of Go (net/http/pprof). @param {URL} url @returns {URL | null} null: it is no page of Go */
+/** URL of the profile of locks beside a CPU profile of Go (net/http/pprof). @param {URL} url @returns {URL | null} null: it is no page of Go */
 function lockUrlOf(url) {
   const page = new URL(url);
   page.pathname = page.pathname.replace(/\/pprof\/profile\/?$/, '/pprof/mutex');
