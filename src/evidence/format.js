@@ -227,6 +227,12 @@ class Reader {
   }
 }
 
+/** What is wrong with a file whose name ends in .gz. @type {Readonly<Record<string, string>>} */
+const OF_GZIP = Object.freeze({
+  Z_BUF_ERROR: 'the compressed file is cut: copy it again',
+  Z_DATA_ERROR: 'it is damaged, or not compressed by gzip',
+});
+
 /** @param {string} file with .gz at its end it is unpacked @returns {Promise<Evidence>} @throws {InputError} */
 export async function readEvidence(file) {
   const name = displayName(file);
@@ -252,7 +258,7 @@ export async function readEvidence(file) {
   } catch (error) {
     const { code } = /** @type {NodeJS.ErrnoException} */ (error);
     const where = count === 0 ? '' : `, line ${count}`;
-    const why = code === undefined ? /** @type {Error} */ (error).message : errnoWords(error);
+    const why = code === undefined ? /** @type {Error} */ (error).message : (OF_GZIP[code] ?? errnoWords(error));
     throw new InputError(`${name}${where}: no evidence file of stress: ${why}; give a file of --evidence`);
   } finally {
     bytes.destroy();

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { gunzipSync } from 'node:zlib';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import { after, before, describe, it } from 'node:test';
 import { createRpc, displayUrl } from '../../src/chain/rpc.js';
 import { TransportError } from '../../src/errors.js';
@@ -505,6 +505,21 @@ describe('stress verify', () => {
     assert.match(stderr, /other\.evidence, line 1: no evidence file of stress/);
     assert.equal((await runStress(['verify', at('none.evidence')])).code, 65);
     assert.equal((await runStress(['verify', at('run.json')])).code, 65);
+  });
+
+  it('a compressed file that is cut, or is none, is named so', async () => {
+    const packed = gzipSync(
+      readFileSync(fileURLToPath(new URL('../../docs/examples/evidence/run.evidence', import.meta.url))),
+    );
+    for (const [bytes, words] of /** @type {const} */ ([
+      [packed.subarray(0, packed.length / 2), 'the compressed file is cut: copy it again'],
+      ['hello', 'it is damaged, or not compressed by gzip'],
+    ])) {
+      writeFileSync(at('cut.evidence.gz'), bytes);
+      const { code, stderr } = await runStress(['verify', at('cut.evidence.gz')]);
+      assert.equal(code, 65);
+      assert.ok(stderr.includes(words), stderr);
+    }
   });
 });
 
