@@ -1,6 +1,6 @@
 import { OBSERVED_FIGURES } from './observed.js';
 import { Distribution, STATISTICS, boundsOf, statisticOf } from './histogram.js';
-import { halvesUs, mixChanceUs, queuesBehindFullBlocks } from './halves.js';
+import { halvesUs, mixChanceUs, queuesBehindFullBlocks, verifiedBeyondHalf } from './halves.js';
 import { computed, isUnknown, orNull, orUnknown, product, ratio, unknown } from './unknown.js';
 import { partOf } from '../text.js';
 
@@ -279,7 +279,8 @@ function sinceWindow(key, name) {
 /**
  * If operations of the second half of the window waited longer than those of the first, a queue grows: with g seconds per
  * second, 1 / (1 + g) of the due operations was served. Growth that the positions of the blocks can explain does not count.
- * Behind full blocks it is at most the share that was verified in the window.
+ * Behind full blocks, and where operations take longer than half the window, it is at most the share that was verified in
+ * the window.
  * @param {RunFile} run
  * @returns {number | Unknown} unknown: nothing was due, there is no rate, or nothing tells whether the queue grew
  */
@@ -292,7 +293,9 @@ function heldPercent(run) {
   const [asked, achieved] = [figureAt(run, '/rates/askedPerSecond'), figureAt(run, '/rates/achievedPerSecond')];
   const share = ratio(product(100, achieved), asked, 'no operation was due in the window');
   const { verified, scheduled } = window.counts;
-  const most = queuesBehindFullBlocks(run) ? (100 * verified) / scheduled : Infinity;
+  const most = queuesBehindFullBlocks(run)
+    ? (100 * verified) / scheduled
+    : 100 * (verifiedBeyondHalf(run)?.share ?? Infinity);
   return computed(
     (percent, grownUs) => Math.min(most, percent / (1 + Math.max(0, grownUs - byChanceUs - mixChanceUs(run)) / halfUs)),
     share,

@@ -8,6 +8,7 @@ import {
   mixChanceUs,
   quartersOf,
   queuesBehindFullBlocks,
+  verifiedBeyondHalf,
 } from './halves.js';
 import { dueMs } from './observed.js';
 import { isPlain } from './sample.js';
@@ -35,6 +36,11 @@ export function heldRate(run) {
   const verified = verifiedWhileDue(run);
   if (asked === null || achieved === null || verified === null) return null;
   if (achieved < asked * HELD) return { asked, rate: achieved, isHeld: false, growth: null };
+  const { share = 1, firstUs = 0 } = verifiedBeyondHalf(run) ?? {};
+  if (share < HELD) {
+    const growth = `latency was ${milliseconds(firstUs)} in the first half of the window, longer than this half`;
+    return { asked, rate: share * asked, isHeld: false, growth };
+  }
   const growth = backlog(run);
   return { asked, rate: growth === null ? achieved : verified, isHeld: growth === null, growth };
 }

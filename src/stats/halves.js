@@ -68,6 +68,23 @@ export function isLeftOver({ window: { counts } }) {
   return counts.verified < VERIFIED_IN_WINDOW * counts.scheduled;
 }
 
+/**
+ * Where operations take longer than half the window, its second half began before the first operations ended: whether latency
+ * grows does not tell what the node took, but what was verified in the window does. A block more or less is chance.
+ * @param {RunFile} run
+ * @returns {{share: number, firstUs: number} | null} share of the due operations; null: operations were fast enough
+ */
+export function verifiedBeyondHalf(run) {
+  const { window, blocks } = run;
+  const { counts, durationMs } = window;
+  const firstUs = halvesUs(run)[0] ?? 0;
+  if (firstUs <= 500 * durationMs || !isLeftOver(run)) return null;
+  // Without the longest gap: a chain that halted has fewer blocks, not longer intervals.
+  const blockMs = Math.max(0, durationMs - (blocks.gapMaxMs ?? 0)) / Math.max(1, blocks.count);
+  const byChance = blocks.count === 0 ? 0 : blockMs / durationMs;
+  return { share: Math.min(1, counts.verified / counts.scheduled + byChance), firstUs };
+}
+
 /** Full blocks explain why operations are left over: how much the latency grew does not matter. @param {RunFile} run */
 export function queuesBehindFullBlocks(run) {
   const [firstUs, secondUs] = halvesUs(run);

@@ -822,6 +822,22 @@ describe('judge()', () => {
     assert.equal(rateNotHeld(roomy), null, 'blocks had room: the latency may have grown by chance');
   });
 
+  it('latency that falls, but is longer than half the window, is no sign that the rate was held', () => {
+    const stalled = (/** @type {number} */ firstUs, verified = 250) => {
+      const run = openRun({ verified, latencies: [7e6] });
+      const halves = [firstUs, firstUs / 2].map((us) => ({ count: 100, sumUs: 100 * us }));
+      return { ...run, latency: { ...run.latency, halves: /** @type {RunFile['latency']['halves']} */ (halves) } };
+    };
+    const heldOf = (/** @type {RunFile} */ run) => Number(checkThresholds([parseThreshold('held>=98%')], run)[0].value);
+    assert.match(
+      rateNotHeld(stalled(20e6)) ?? '',
+      /^the rate was not held: \d+ of 500 operations per second, .* latency was 20,000 ms in the first half of the window, longer/,
+    );
+    assert.ok(heldOf(stalled(20e6)) < 20, `held ${heldOf(stalled(20e6))}`);
+    assert.ok(heldOf(stalled(20e6, 4900)) >= 99, 'about as much was verified as was due');
+    assert.ok(heldOf(stalled(1e6)) >= 99, 'operations of both halves ended in the window');
+  });
+
   it('in a mix with calls the halves have other shares of the transactions: a small difference is chance', () => {
     // 28 operations in each half, a tenth of which are transactions of a second.
     const total = distributionOf(...Array.from({ length: 56 }, (_, i) => (i % 10 === 0 ? 1e6 : 5000)));
