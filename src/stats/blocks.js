@@ -69,6 +69,8 @@ export function addBlocks(a, b) {
 
 /** A gap this many times longer than the others is a halt of the chain, not its pace. */
 const STILL = 5;
+/** Blocks are seen a little earlier or later than they come. */
+const NEARLY = 0.9;
 
 /**
  * From the first block to the last one: the ends of the window lie anywhere between two blocks.
@@ -84,8 +86,10 @@ export function blockIntervalMs(totals, durationMs) {
   const isLate = (skewMaxMs ?? 0) - (skewMinMs ?? 0) > gapMs / 2;
   if (count > 2 && gapMs > STILL * othersMs && !isLate) return othersMs;
   const spanMs = (lastSeenAtMs ?? NaN) - (firstSeenAtMs ?? NaN);
-  // Older files do not have the instants. Blocks that are all seen within a part of the time were seen late.
-  return count > 1 && spanMs >= durationMs / 2 ? spanMs / (count - 1) : durationMs / count;
+  // A window of n blocks is shorter than n + 1 intervals. Blocks that are all seen within a smaller part of it were seen late.
+  const leastMs = durationMs * Math.min(1 / 2, (NEARLY * (count - 1)) / (count + 1));
+  // Older files do not have the instants.
+  return count > 1 && spanMs >= leastMs ? spanMs / (count - 1) : durationMs / count;
 }
 
 /** Each thread sees every block, but only its own transactions in it. A block counts once all threads have seen it. */

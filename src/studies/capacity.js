@@ -122,6 +122,16 @@ export class Capacity {
     return this.#config.study.timeLimitMs ?? Math.max(SHORTEST_SEARCH_MS, BLOCKS_PER_SEARCH * (this.#intervalMs ?? 0));
   }
 
+  /** What is wrong with the time of the search. @returns {string | null} */
+  get timeProblem() {
+    const { timeLimitMs } = this.#config.study;
+    const { durationMs } = this.#config.load;
+    const leastMs = durationMs === null ? FIRST_RUN_MS + SHORTEST_MS : 2 * durationMs;
+    if (this.limitMs >= leastMs) return null;
+    const [given, least] = [this.limitMs, leastMs].map((ms) => `${ms / 1000}s`);
+    return `${timeLimitMs === null ? `the search ends after ${given}, which` : `--time-limit ${given}`} is shorter than a pilot run and one more run, which take at least ${least}: give a higher --time-limit${durationMs === null ? '' : ', or a lower --duration'}`;
+  }
+
   get leftMs() {
     return this.limitMs - (this.#clock.nowUs() - this.#startUs) / 1000;
   }

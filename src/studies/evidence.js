@@ -91,12 +91,19 @@ export function nextRate(wanted, trials, { lowest, guess }) {
   const held = heldOf(trials).at(-1)?.value ?? null;
   const isOpen = !failedOf(trials).some(({ value }) => value > (held ?? 0));
   const most = held === null ? (guess ?? Infinity) : LARGEST_STEP * held;
-  const rate = Math.max(lowest, isOpen ? Math.min(wanted, threeDigitsBelow(most)) : wanted);
+  const rate = Math.max(lowest, isOpen ? Math.min(wanted, threeDigitsBelow(most)) : wanted, leastOf(trials));
   const [ours] = oursOf(trials);
   if (ours === undefined || rate < ours.value) return rate;
   if (held !== null && ours.value <= SMALLEST_STEP * held) return null;
   if (ours.value <= lowest) return null;
   return Math.max(lowest, threeDigitsBelow(held === null ? ours.value / LARGEST_STEP : Math.sqrt(held * ours.value)));
+}
+
+/** While nothing held, each failure allows a larger step down: the first may be chance. @param {readonly Trial[]} trials @returns {number} */
+function leastOf(trials) {
+  const failed = failedOf(trials);
+  if (failed.length === 0 || heldOf(trials).length > 0) return 0;
+  return threeDigitsBelow(failed[0].value / LARGEST_STEP ** failed.length);
 }
 
 /** @param {number} value */

@@ -164,7 +164,7 @@ function intervalOf({ searched, figures, trials, heldShare }) {
   // A run may hold although the node did a little less than its rate.
   const shown = Math.max(Math.max(figures.low, lowest) * heldShare, repeated.low * (heldShare - SPREAD));
   const low = Math.min(shown, repeated.high);
-  const high = Math.max(Math.min(figures.high, highest), repeated.low, named);
+  const high = Math.max(Math.min(figures.high, highest, repeated.high), repeated.low, named);
   return {
     low: searched.name === 'rate' ? low : Math.floor(low),
     estimate: Math.min(high, Math.max(figures.estimate, low, named)),
@@ -181,9 +181,9 @@ function ourLimit({ trials }) {
 
 /** What held comes first: it answers the question, if less is enough. @param {Tried} tried @param {string} limit */
 function notFound({ searched, trials, mostPerSecond = 0 }, limit) {
-  const held = heldOf(trials).at(-1);
-  if (held !== undefined)
-    return `Holds at least ${valueText(searched, held.value)}${unitOf(searched)}; the highest is not found: ${limit}.`;
+  const held = highestHeld(trials);
+  if (held !== null)
+    return `Holds at least ${valueText(searched, held)}${unitOf(searched)}; the highest is not found: ${limit}.`;
   const isKnown = searched.unit === undefined && mostPerSecond > 0;
   const atLeast = isKnown
     ? `the node took at least ${valueText(searched, mostPerSecond)}${searched.behind}`
@@ -204,7 +204,7 @@ function headline({ searched, trials, end, scale }, figures, isDone) {
   const text = (/** @type {number} */ value) => `${valueText(searched, value)}${unitOf(searched)}`;
   const [held, failed, due] = [heldOf(trials), failedOf(trials), dueOf(trials)];
   const so = isDone ? '' : 'Not done: ';
-  if (trials.length === 0) return 'not known yet: no run was made';
+  if (trials.length === 0) return `not known yet: no run with a value of --${searched.name} was made`;
   if (figures !== null) {
     const [low, high] = [figures.low, figures.high].map((value) => valueText(searched, value));
     const { limit = null, failed: [why] = [], value = 0 } = nearestOf(trials, figures.estimate).failed ?? {};
@@ -224,7 +224,7 @@ function headline({ searched, trials, end, scale }, figures, isDone) {
   const why = uncounted.some(({ value }) => value > highest)
     ? 'the failures above it do not count'
     : uncounted.length > 0
-      ? 'no run that counts failed'
+      ? 'no failure counts'
       : 'no run failed';
   return `${so}${capital(`holds at least ${text(highest)}; ${why}`, so)}.`;
 }
@@ -237,9 +237,10 @@ function capital(text, before) {
 /** What was run comes first, then what is estimated of it. @param {readonly Trial[]} trials @param {(value: number) => string} text @param {number} estimate */
 function heldText(trials, text, estimate) {
   const named = highestHeld(trials);
-  if (named === null) return `no rate surely holds; estimated highest ${text(estimate)}`;
-  if (text(named) === text(estimate)) return `holds ${text(named)}`;
-  return `holds ${text(named)}; estimated highest ${text(estimate)}`;
+  const held = named === null ? 'no rate surely holds' : `holds ${text(named)}`;
+  // The estimate may lie between two rates that are the same with three digits.
+  const isRun = [...heldOf(trials), ...failedOf(trials)].some(({ value }) => text(value) === text(estimate));
+  return isRun ? held : `${held}; estimated highest ${text(estimate)}`;
 }
 
 /**
@@ -258,7 +259,7 @@ function nearestOf(trials, estimate) {
 
 /** @type {Readonly<Record<NonNullable<Find['stopped']>, string>>} */
 const STOPPED = Object.freeze({
-  time: 'within the time limit the longest run so far would no longer fit: run the same command again to resume',
+  time: 'the time left was shorter than the longest run so far: run the same command again to resume',
   fees: 'the limit of fees (--max-spend) was reached',
   latency: 'less load hardly lowered the latency: lower values were not tried',
   limit: 'each higher rate met a limit outside of the node',
@@ -281,6 +282,7 @@ function reasonsOf({ searched, trials, conditions, end, stopped }, figures, { li
   const due = dueOf(trials);
   const advice = LIMITS.find(({ words }) => words === limit)?.advice;
   const below = failedOf(trials).filter(({ value }) => value < (heldOf(trials).at(-1)?.value ?? 0));
+  const above = heldOf(trials).filter(({ value }) => value > (figures?.high ?? Infinity));
   return [
     ...(advice === undefined ? [] : [`to find it: ${advice}`]),
     ...(isDone || figures === null
@@ -294,7 +296,8 @@ function reasonsOf({ searched, trials, conditions, end, stopped }, figures, { li
     ...below
       .filter((trial) => trial !== failed)
       .slice(-LISTED)
-      .map((trial) => `a lower rate failed, ${at(trial)}: ${failureText(trial)}; ${votesText(trials, trial)}`),
+      .map((trial) => `${at(trial)} failed, below one that held: ${failureText(trial)}; ${votesText(trials, trial)}`),
+    ...above.slice(-LISTED).map((trial) => `${at(trial)} held, above the interval; ${votesText(trials, trial)}`),
     ...trials
       .filter(wasDown)
       .slice(0, LISTED)
@@ -312,10 +315,11 @@ function reasonsOf({ searched, trials, conditions, end, stopped }, figures, { li
   ];
 }
 
-/** @param {readonly Trial[]} trials @param {Trial} trial that failed */
+/** @param {readonly Trial[]} trials @param {Trial} trial */
 function votesText(trials, { value }) {
   const { held, failed } = votesOn(trials, value);
-  return `${counted(held, 'run')} held at this rate or above, ${failed} failed at it or below: ${held > failed ? 'outweighed' : 'not outweighed'}`;
+  const result = held > failed ? 'so the failures are taken for chance' : 'so this rate is not taken to hold';
+  return `${counted(held, 'run')} held there or above, ${failed} failed there or below: ${result}`;
 }
 
 /** A run that almost held its rate is rate-bound, and behind a slow node any number of wallets is too small. @type {readonly string[]} */

@@ -121,6 +121,8 @@ export async function search(config, parts, { tools, isCapacity = false } = {}) 
   const { env, searched, bracket } = study;
   const capacity = isCapacity ? new Capacity(config, parts.clock) : null;
   if (study.repeat !== null) throw new UsageError('--find repeats runs where it needs to: leave --repeat out');
+  const problem = capacity?.timeProblem ?? rangeProblem(study);
+  if (problem !== null) throw new UsageError(problem);
   const { name, lowest, unit = '' } = /** @type {Searched} */ (searched);
   const first = bracket?.from ?? String(lowest);
   for (const value of [first, bracket?.to ?? first])
@@ -151,6 +153,17 @@ export async function search(config, parts, { tools, isCapacity = false } = {}) 
     { ...plan, begin, inner: 'find', tools },
     (begun) => new Search(begun, config, capacity, earlier),
   );
+}
+
+/** A throughput above each rate of the range cannot be reached, whatever the node does. @param {StudyConfig} study @returns {string | null} */
+function rangeProblem({ searched, bracket, until }) {
+  const most = searched?.name === 'rate' && searched.unit === undefined ? bracket?.to : null;
+  const beyond = until.find(
+    ({ figure, operator, limit }) =>
+      ['tps', 'achieved'].includes(figure) && operator.startsWith('>') && most != null && Number(limit) > Number(most),
+  );
+  if (beyond === undefined) return null;
+  return `--until ${beyond.expression} holds at no rate up to ${most}: give a lower condition, or a range that ends higher`;
 }
 
 /** @param {StudyConfig} study @returns {string} the given range, with its unit */
@@ -286,7 +299,8 @@ class Search {
       most = Math.max(most, perSecond);
       this.#learn(run, 0, false);
       addRun(this.#cellOf(null), made, file);
-      const isLast = !isStart || this.#capacity?.widenPilot(run) !== true;
+      const isOver = this.#capacity !== null && this.#capacity.isOver !== null;
+      const isLast = !isStart || isOver || this.#capacity?.widenPilot(run) !== true;
       const text = `${valueText({ name: 'rate' }, perSecond)}/s`.padEnd(18);
       const with_ = counted(inFlightOf(run), 'operation');
       if (!isKept)

@@ -205,14 +205,19 @@ export function setProblem(workload, given, prefix = '') {
   });
   if (wrong === undefined) return null;
   const [name, text] = wrong;
-  /** @param {string} shown */
-  const start = (shown) => `--set ${prefix}${name}=${shown} is no setting of --workload ${workload}`;
-  const settings = Object.entries(sets).map(([name, { least, most, fallback, words, pattern }]) =>
-    pattern === undefined ? `${name} from ${least} to ${most} (${words}; default ${fallback})` : `${name} (${words})`,
-  );
+  const settings = Object.entries(sets)
+    .filter(([known]) => known === name || !Object.hasOwn(sets, name))
+    .map(([known, { least, most, fallback, words, pattern }]) =>
+      pattern === undefined
+        ? `${known} from ${least} to ${most} (${words}; default ${fallback})`
+        : `${known} (${words})`,
+    );
   // A value that is no number of this program may be anything, such as a password.
-  if (settings.length === 0) return `${start('...')}, which has none`;
-  return `${start(oneLine(withoutKeys(text), 60))}: it has ${settings.join(', ')}`;
+  if (settings.length === 0)
+    return `--set ${prefix}${name}=... is no setting of --workload ${workload}, which has none`;
+  const start = `--set ${prefix}${name}=${oneLine(withoutKeys(text), 60)}`;
+  if (Object.hasOwn(sets, name)) return `${start} is not valid: --workload ${workload} takes ${settings[0]}`;
+  return `${start} is no setting of --workload ${workload}: it has ${settings.join(', ')}`;
 }
 
 /**

@@ -152,15 +152,15 @@ options
   -t 1 --__proto__ x -> 64 unknown option --*proto*; see stress --help-all
   -t 1 --workload magic -> 64 --workload must be one of counter, transfer, erc20, erc721, storage, deploy, compute, swap, contention, blobs, set-code, logs, contract, rpc, ./FILE.mjs, not "magic"
   -t 1 --set a=1 -> 64 --set a=... is no setting of --workload counter, which has none
-  -t 1 --workload deploy --set bytes=0 -> 64 --set bytes=0 is no setting of --workload deploy: it has bytes from 1 to 24576 (*; default 1000)
+  -t 1 --workload deploy --set bytes=0 -> 64 --set bytes=0 is not valid: --workload deploy takes bytes from 1 to 24576 (*; default 1000)
   -t 1 --workload storage --set slot=1 -> 64 --set slot=1 * it has slots from 1 to 500 *, cold *, clear *
   -t 1 --workload storage --set cold=10 -> 64 --workload storage clears slots * clear=25 must be at most cold=10*
-  -t 2 --workload erc20 --set address=0x12 -> 64 --set address=0x12 is no setting of --workload erc20: it has address (of a token that is on the chain)
+  -t 2 --workload erc20 --set address=0x12 -> 64 --set address=0x12 is not valid: --workload erc20 takes address (of a token that is on the chain)
   -t 1 --workload ./x.js --contracts c -> 64 --contracts is an option of --workload counter
   -t 1 --workload DIR/x.js -> 65 there is no workload file *x.js; stress new-workload *x.js makes one
   new-workload -> 64 stress new-workload needs the name of one file, which ends in .mjs or .js, or a contract, which ends in .sol: *
   new-workload DIR/none.sol -> 65 cannot read *none.sol: no such file
-  -t 1 --workload blobs --set blobs=7 -> 64 --set blobs=7 is no setting of --workload blobs: it has blobs from 1 to 6 (*
+  -t 1 --workload blobs --set blobs=7 -> 64 --set blobs=7 is not valid: --workload blobs takes blobs from 1 to 6 (*
   -t 1 --mix set-code:1 -> 64 --mix must be one of *, not "set-code"*
   -t 1 --workload DIR/x.cjs -> 65 there is no workload file *x.cjs; stress new-workload mine.mjs makes one
   -t 1 --workload Visit.sol -> 65 Visit.sol is Solidity, no workload: stress new-workload Visit.sol writes one that deploys and calls it; --workload contract --deploy Visit.sol needs none
@@ -170,6 +170,10 @@ options
 
 commands
   nodes -t 1 -> 64 unknown command "nodes": did you mean node?; see stress --help
+  find --rpc http://127.0.0.1:1 -d 2s --time-limit 3s -> 64 --time-limit 3s is shorter than a pilot run and one more run, which take at least 4s: give a higher --time-limit, or a lower --duration
+  find --rpc http://127.0.0.1:1 -d 200s -> 64 the search ends after 180s, which is shorter than a pilot run and one more run, which take at least 400s: *
+  find --rpc http://127.0.0.1:1 --until tps>100 --rate 5..10 -> 64 --until tps>100 holds at no rate up to 10: *
+  -t 2 --workload erc20 --set address= -> 64 --set address= is not valid: --workload erc20 takes address (of a token that is on the chain)
   fnd -> 64 unknown command "fnd": did you mean fund or find?; see stress --help
   t -> 64 unknown command "t": did you mean -t?; see stress --help
   --count 5 -> 64 unknown option --count: the number of wallets is -t N; see stress --help-all
@@ -273,7 +277,7 @@ mixes
   -t 2 --mix counter:1 --workload erc20 -> 64 --mix and --workload exclude each other*
   -t 2 --mix counter:1 --set storage.slots=5 -> 64 --set storage.slots=... is for * as counter.slots*
   -t 2 --mix storage:1 --set slots=5 -> 64 --set slots=... is for no member of --mix: * as storage.slots*
-  -t 2 --mix storage:1,counter:1 --set storage.slots=0 -> 64 --set storage.slots=0 is no setting of * storage*
+  -t 2 --mix storage:1,counter:1 --set storage.slots=0 -> 64 --set storage.slots=0 is not valid: --workload storage takes slots from 1 *
   -t 2 --mix counter:1 --receivers 5 -> 64 --receivers is an option of --workload*
 
 endpoints

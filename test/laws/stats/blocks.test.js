@@ -79,5 +79,10 @@ it('blockIntervalMs(): from the first block to the last one, however the window 
   const blocks = { ...noBlocks(), count: 11, firstSeenAtMs: 5000, lastSeenAtMs: 15_090 };
   for (const durationMs of [10_200, 12_000]) assert.equal(blockIntervalMs(blocks, durationMs), 1009);
 
+  const two = { ...noBlocks(), count: 2, firstSeenAtMs: 5000, lastSeenAtMs: 7000 };
+  assert.equal(blockIntervalMs(two, 5000), 2000, 'two blocks, and almost an interval on both sides');
+  const late = { ...noBlocks(), count: 4, firstSeenAtMs: 9000, lastSeenAtMs: 9100 };
+  assert.equal(blockIntervalMs(late, 4000), 1000, 'seen all at once');
+
   assert.equal(blockIntervalMs({ ...noBlocks(), count: 4 }, 4000), 1000);
 });

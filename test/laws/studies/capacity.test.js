@@ -68,6 +68,18 @@ describe('stress find', () => {
     assert.match(lines, /^Search: complete, \d+ runs; /m);
   });
 
+  it('goes down in steps that grow with each failure, as the first may be chance', async (t) => {
+    const { find } = await found(temporaryFolder(t), ['--time-limit=1h', '--rate=100..9000'], { perSecond: 200 });
+    const trials = find?.trials ?? [];
+    const firstHeld = trials.findIndex(({ holds }) => holds);
+    assert.ok(firstHeld >= 2, find?.words);
+    for (let made = 1; made <= firstHeld; made += 1) {
+      const lowest = Math.min(...trials.slice(0, made).map(({ value }) => value));
+      const least = lowest / 1.6 ** made;
+      assert.ok(trials[made].value >= 0.99 * least, `${trials[made].value} after ${made} failures down to ${lowest}`);
+    }
+  });
+
   it('begins at what the node takes without a rate, with more in flight while operations wait only for the next block', async (t) => {
     const { runs, lines } = await found(temporaryFolder(t), ['--time-limit=1h']);
     const pilots = runs.filter((args) => given(args, 'rate') === undefined);
@@ -267,7 +279,7 @@ describe('stress find', () => {
     assert.match(lines, /^ {2}verdict {3}Holds [\d,]+ op\/s.* \(95 % interval /m);
     assert.match(
       lines,
-      /^ +- within the time limit the longest run so far would no longer fit: run the same command again to resume$/m,
+      /^ +- the time left was shorter than the longest run so far: run the same command again to resume$/m,
     );
     assert.ok((find?.high ?? Infinity) / (find?.low ?? 0) < 1.5, find?.words);
   });

@@ -38,7 +38,7 @@ describe('answerOf()', () => {
       'not done: the ends of the interval differ by more than a factor of 1.5; give a longer --time-limit',
       'nearest run that held, at 410/s',
       'nearest run that failed, at 494/s: held 93.1 %, below 98 %',
-      'within the time limit the longest run so far would no longer fit: run the same command again to resume',
+      'the time left was shorter than the longest run so far: run the same command again to resume',
       '5 runs, 2 held, with p99<2s and held>=98%',
     ]);
     assert.deepEqual([low, high, held], [294, 601, 410], 'a run that holds may have done 2 % less than its rate');
@@ -47,7 +47,7 @@ describe('answerOf()', () => {
   it('has no bound outside of the runs, where a single answer may be wrong by chance', () => {
     const figures = { estimate: 443, low: 3, high: 112_000 };
     const { low, high } = answerOf({ ...tried, figures });
-    assert.deepEqual([low, high], [290 * 0.98, 900]);
+    assert.deepEqual([low, high], [290 * 0.98, 616], 'two runs failed at 616 or below');
   });
 
   it('names the limit of the nearest failed run', () => {
@@ -74,7 +74,7 @@ describe('answerOf()', () => {
     const again = (/** @type {number} */ value) => ({ ...failed(value), again: 'as the endpoint was away' });
     const of = (/** @type {number} */ value) =>
       answerOf({ ...tried, trials: [again(value), trial(410)], stopped: 'time' }).words;
-    assert.equal(of(290), 'Not done: holds at least 410 op/s; no run that counts failed.');
+    assert.equal(of(290), 'Not done: holds at least 410 op/s; no failure counts.');
     assert.equal(of(494), 'Not done: holds at least 410 op/s; the failures above it do not count.');
   });
 
@@ -114,16 +114,30 @@ describe('answerOf()', () => {
     const once = answerOf({ ...tried, trials, figures });
     assert.equal(once.held, 649);
     const below = (/** @type {string[] | undefined} */ reasons) =>
-      reasons?.filter((line) => line.startsWith('a lower rate failed'));
+      reasons?.filter((line) => line.includes('failed, below one that held'));
     assert.deepEqual(below(once.reasons), [
-      'a lower rate failed, 697/s: held 93.1 %, below 98 %; 1 run held at this rate or above, 1 failed at it or below: not outweighed',
+      '697/s failed, below one that held: held 93.1 %, below 98 %; 1 run held there or above, 1 failed there or below: so this rate is not taken to hold',
     ]);
     const twice = answerOf({ ...tried, trials: [...trials, trial(703)], figures });
     assert.equal(twice.held, 703);
     assert.match(
       below(twice.reasons)?.[0] ?? '',
-      /; 2 runs held at this rate or above, 1 failed at it or below: outweighed$/,
+      /; 2 runs held there or above, 1 failed there or below: so the failures are taken for chance$/,
     );
+  });
+
+  it('names a run that held above the interval, and shows no estimate that is the rate of a run', () => {
+    const trials = [trial(410), failed(500), failed(520), failed(540), trial(900)];
+    const { high, reasons = [] } = answerOf({ ...tried, trials, figures: { estimate: 443, low: 400, high: 800 } });
+    assert.equal(high, 540, 'three runs failed up to 540, and one held above');
+    assert.ok(reasons.some((line) => line.startsWith('900/s held, above the interval; 1 run held there or above')));
+    const { words } = answerOf({
+      ...tried,
+      trials: [failed(494)],
+      end: 'noise',
+      figures: { ...tried.figures, estimate: 494.2 },
+    });
+    assert.doesNotMatch(words, /estimated/);
   });
 
   it('has an interval that contradicts no repeated result, whatever the distribution says', () => {
@@ -161,7 +175,7 @@ describe('answerOf()', () => {
       'Not done: holds at least 310 op/s; the failures above it do not count.',
     ],
     [{ trials: [failed(320), failed(310)] }, 'No run held. At 310 op/s, the lowest tried, held 93.1 %, below 98 %.'],
-    [{ trials: [] }, 'not known yet: no run was made'],
+    [{ trials: [] }, 'not known yet: no run with a value of --rate was made'],
     [
       { figures, trials: [trial(1210), failed(1301)] },
       'Holds 1,210 op/s; estimated highest 1,230 op/s (95 % interval 1,190 to 1,300). 1,300 op/s fails: held 93.1 %, below 98 %.',
