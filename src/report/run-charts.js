@@ -180,6 +180,11 @@ function plan(id, title, unit, series, how) {
   return { id, title, unit, series, ...how };
 }
 
+/** In the drain nothing is due, and the few operations that end in it are no trend. @param {Reads[string]} read @returns {Reads[string]} */
+function beforeDrain(read) {
+  return (row) => (row.phase === 'drain' ? null : read(row));
+}
+
 /** @param {RunFile} run @returns {ChartPlan[]} */
 function loadPlans(run) {
   const { rates, config, failures, counts, intervals } = run;
@@ -188,8 +193,6 @@ function loadPlans(run) {
     rates.askedPerSecond !== null || (config.ratePerSecond !== null && config.ratePerSecond !== undefined);
   const codes = [failures, ...intervals.map((row) => row.failures)].flatMap((one) => Object.keys(one));
   if (counts.timedOut > 0) codes.push(TIMED_OUT);
-  /** In the drain nothing is due, and the few operations that end in it are no trend. @type {(read: Reads[string]) => Reads[string]} */
-  const beforeDrain = (read) => (row) => (row.phase === 'drain' ? null : read(row));
   /** @type {Reads} */
   const percentiles = {
     p50: (row) => ms(row.latency.p50Us),
@@ -223,7 +226,7 @@ function loadPlans(run) {
       isOptional: true,
       note: 'Operations that failed or timed out in each interval, by code.',
     }),
-    plan('flight', 'Operations in flight', '', { 'at the end of the interval': (row) => row.inFlight }),
+    plan('flight', 'Operations in flight', '', { 'at the end of the interval': beforeDrain((row) => row.inFlight) }),
     ...(isOpenLoop
       ? [
           plan('lag', 'Start delay after the due time', 'ms', {
@@ -251,11 +254,11 @@ const BLOCKS = [
     'Transactions in blocks',
     '/s',
     {
-      ours: (row) => blockRate(row, 'ours'),
-      "others'": (row) => {
+      ours: beforeDrain((row) => blockRate(row, 'ours')),
+      "others'": beforeDrain((row) => {
         const [all, ours] = [blockRate(row, 'transactions'), blockRate(row, 'ours')];
         return all === null || ours === null ? null : Math.max(0, all - ours);
-      },
+      }),
     },
     { kind: 'stacked' },
   ),
@@ -271,8 +274,8 @@ const BLOCKS = [
     },
     { isOfLevels: true, isOfSeries: true },
   ),
-  plan('gas', 'Gas used of the block gas limit', '%', { used: ({ blocks }) => fullnessOf(blocks) }),
-  plan('block-rate', 'Blocks', '/s', { seen: (row) => blockRate(row, 'blocks') }),
+  plan('gas', 'Gas used of the block gas limit', '%', { used: beforeDrain(({ blocks }) => fullnessOf(blocks)) }),
+  plan('block-rate', 'Blocks', '/s', { seen: beforeDrain((row) => blockRate(row, 'blocks')) }),
 ];
 
 /** Older files have the counts only. @param {Row} row @param {keyof BlockRates} name */
