@@ -506,7 +506,7 @@ const TABLE = {
       help: 'figure of the verdict; with --until-sure it may be repeated, and all are decided' },
     { name: 'fail-if', isList: true, argument: 'EXPR', commands: COMPARE,
       parse: async (text) => (await import('../studies/compare-text.js')).parseFailIf(text),
-      help: "change that fails the comparison, such as 'tps<-10%'; exit code 99 if it is shown, or if there are too few runs to tell; may be repeated" },
+      help: "change that fails the comparison, such as 'tps<-10%'; exit code 99 if it is shown, or if there are too few runs or pairs to tell; may be repeated" },
     { name: 'allow-different', isFlag: true, commands: COMPARE,
       help: 'compare runs with different options' },
   ],

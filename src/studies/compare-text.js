@@ -349,12 +349,13 @@ function comparedMetric(text) {
  * is a fraction; null: not compared, or 0 in the base.
  * @param {FailIf} condition
  * @param {object} compared
+ * @param {boolean} compared.isPaired
  * @param {readonly ComparedMetric[]} compared.metrics
  * @param {readonly ComparedMetric[]} compared.raw metrics that are 0 in some run, compared without logarithms
  * @param {readonly string[]} compared.zeros metrics that are 0 in every run
  * @returns {JudgedFailIf}
  */
-export function judgeFailIf({ expression, metric: name, operator, limitPercent }, { metrics, raw, zeros }) {
+export function judgeFailIf({ expression, metric: name, operator, limitPercent }, { isPaired, metrics, raw, zeros }) {
   const isRaw = raw.some((one) => one.name === name);
   const metric = [...raw, ...metrics].find((one) => one.name === name);
   const judged = (/** @type {boolean} */ passed, /** @type {string} */ why, /** @type {number | null} */ change) => {
@@ -367,7 +368,7 @@ export function judgeFailIf({ expression, metric: name, operator, limitPercent }
   const isShown = !['no difference shown', 'equivalent'].includes(metric.word);
   const why =
     metric.word === 'too few runs'
-      ? 'too few runs to judge it'
+      ? `too few ${isPaired ? 'pairs' : 'runs'} to judge it`
       : !isBeyond
         ? 'within the limit'
         : isShown

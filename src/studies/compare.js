@@ -333,7 +333,7 @@ export function compare(baseRuns, candidateRuns, options) {
     ...(compared.functions.length > 0 && { nodeFunctions: compared.functions }),
     ...(nodeStacks !== null && { nodeStacks }),
     ...(nodeSeries.length > 0 && { nodeSeries }),
-    failIf: failIf.map((condition) => judgeFailIf(condition, compared)),
+    failIf: failIf.map((condition) => judgeFailIf(condition, { ...compared, isPaired })),
     differences,
     ...(failures.length === 0 ? {} : { failures: failures.map(withSide), leftOut: leftOutOf(failures) }),
     warnings: [

@@ -380,7 +380,7 @@ test('a condition fails on a change that is beyond its limit and shown, and on o
   const chance = judged(EIGHT, -0.0001, 'tps<0%');
   assert.deepEqual([chance.exit, chance.comparison.failIf[0].why], [0, 'not shown: it may be chance']);
   const few = judged('ABBA', 0, 'tps<-10%');
-  assert.deepEqual([few.exit, few.comparison.failIf[0].why], [99, 'too few runs to judge it']);
+  assert.deepEqual([few.exit, few.comparison.failIf[0].why], [99, 'too few pairs to judge it']);
   const unknown = judged(EIGHT, 0, 'node.cpu>0%');
   assert.deepEqual([unknown.exit, unknown.comparison.failIf[0].change], [99, null]);
   // It joins the secondaries.
@@ -421,7 +421,7 @@ test('a condition on a metric that is 0 in some run is judged without logarithms
   const once = judged((_, i) => (i === 1 ? 50 : 0));
   assert.deepEqual([once.passed, /not shown/.test(once.why)], [true, true]);
   const few = judged((side) => (side === 'B' ? 50 : 0), 'ABBA');
-  assert.deepEqual([few.passed, /too few runs to judge it/.test(few.why)], [false, true]);
+  assert.deepEqual([few.passed, /too few pairs to judge it/.test(few.why)], [false, true]);
   // Where the baseline has some, the change of the means.
   const more = judged((side, i) => (side === 'B' ? 20 : i === 0 ? 0 : 8));
   assert.deepEqual([more.passed, more.change], [false, 20 / 7 - 1]);
