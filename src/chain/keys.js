@@ -91,6 +91,8 @@ export function createWasmCurve() {
  */
 export async function createSigner({ name, sign } = createCurve()) {
   const hasher = await createKeccak(256);
+  // Addresses and their checksums as well.
+  keccak256.register((bytes) => hasher.init().update(bytes).digest('binary'));
   return {
     name,
     sign,

@@ -13,7 +13,7 @@ import { groupByAccount } from './nonces.js';
  * The statuses of operations that were not verified or were reorged. The audit compares them with the chain.
  *
  * @typedef {object} UnresolvedOperation an operation with an unknown status, or one that may still change
- * @property {{account: Account, nonce: number, startedAtUs: number, hashes: string[], raw: string | null}}
+ * @property {Pick<Operation, 'account' | 'nonce' | 'startedAtUs' | 'hashes' | 'raw'> & Partial<Pick<Operation, 'rebroadcast'>>}
  *   operation
  * @property {SampleIdentity} sample
  * @property {boolean} [isOrphan] it was executed in a block that was removed by a reorg

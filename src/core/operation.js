@@ -19,6 +19,7 @@ import { transactionStatusOf } from './transaction-status.js';
  * @import { Account } from './nonces.js'
  * @import { NodeLimits } from './node-limits.js'
  * @import { Presigner, Signed } from './signing.js'
+ * @import { Rebroadcast } from './resubmission.js'
  * @import { Storm } from './storm.js'
  * @import { Lookups, RetryPolicy, Submissions } from './submit.js'
  *
@@ -46,6 +47,8 @@ export class Operation {
   isCancelled = false;
   /** The last error. @type {Error | null} */
   error = null;
+  /** Null until it was first looked at as overdue. @type {Rebroadcast | null} */
+  rebroadcast = null;
   /** Ends the current pause. @type {AbortController | null} */
   #pause = null;
   #isOver = false;

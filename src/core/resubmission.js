@@ -66,8 +66,6 @@ const NO_EVIDENCE = Object.freeze({ leastTipWei: 0n, isTipLow: false, isTipKnown
  * node knows stay as they are while no blocks are made.
  */
 export class Resubmission {
-  /** By operation: of those that took long. @type {WeakMap<object, Rebroadcast>} */
-  #rebroadcasts = new WeakMap();
   #room;
   /** The newest block when the last operation was replaced because there was none. */
   #probedAt = -1;
@@ -89,7 +87,7 @@ export class Resubmission {
   noteVerified(operation) {
     const { sample, hash, hashes, fee } = operation;
     this.#lastIncludedUs = Math.max(this.#lastIncludedUs, sample.acceptedAtUs ?? -Infinity);
-    const isReplaced = (this.#rebroadcasts.get(operation)?.replacements ?? 0) > 0;
+    const isReplaced = (operation.rebroadcast?.replacements ?? 0) > 0;
     if (isReplaced && fee !== null && hash === hashes.at(-1)) this.#tools.presigner.learn(fee);
   }
 
@@ -111,7 +109,7 @@ export class Resubmission {
     // Every operation in flight comes here with every block.
     for (const operation of live) {
       if (operation.inclusion !== null || operation.sample.acceptedAtUs === null) continue;
-      const last = this.#lastCheckOf(operation);
+      const last = lastCheckOf(operation);
       last.block ??= newestBlock;
       const waitedMs = waitedOf(operation, last, nowUs);
       const isOld = waitedMs >= OVERDUE_MS[0];
@@ -137,19 +135,9 @@ export class Resubmission {
     });
   }
 
-  /** @param {object} operation @returns {Rebroadcast} */
-  #lastCheckOf(operation) {
-    const known = this.#rebroadcasts.get(operation);
-    if (known !== undefined) return known;
-    /** @type {Rebroadcast} */
-    const first = { atUs: 0, times: 0, block: null };
-    this.#rebroadcasts.set(operation, first);
-    return first;
-  }
-
   /** Whether it is to be looked at, or sent again. @param {Operation} operation */
   isDue(operation) {
-    const last = this.#lastCheckOf(operation);
+    const last = lastCheckOf(operation);
     return waitedOf(operation, last, this.#tools.clock.nowUs()) >= dueAfterMs(last, this.#overdueAfterMs());
   }
 
@@ -204,7 +192,7 @@ export class Resubmission {
     if (Number(next.get(account)) > nonce) return {};
     // If anvil receives a transaction while it makes the block with the previous nonce, it keeps the transaction queued
     // and never includes it. Sending the same bytes again has no effect there: a replacement helps, and one is enough.
-    const isAsked = this.#lastCheckOf(operation).times === 1;
+    const isAsked = lastCheckOf(operation).times === 1;
     const pending = isAsked
       ? gather(rpc, nonceOf(account.wallet.address, 'pending'), 'resolve').catch(() => null)
       : null;
@@ -228,7 +216,7 @@ export class Resubmission {
   async #checkOne(operation, next, { isKnown, pending }, newestBlock) {
     const { rpc, clock, startBlock, presigner, limits, resubmissions, retryPolicy } = this.#tools;
     const { nonce, fee } = operation;
-    const last = this.#lastCheckOf(operation);
+    const last = lastCheckOf(operation);
     const takenAtBlock = last.block ?? newestBlock;
     // One that says "already known" of what it does not show has taken nothing.
     const takenAtUs = Math.max(operation.sample.acceptedAtUs ?? 0, last.heldUs ?? 0);
@@ -271,7 +259,7 @@ export class Resubmission {
     let count = 0;
     for (const { operation, state } of lost.account.slots) {
       if (state !== 'live' || operation === null || operation.nonce <= lost.nonce) continue;
-      const last = this.#lastCheckOf(operation);
+      const last = lastCheckOf(operation);
       if (operation.inclusion !== null || operation.sample.acceptedAtUs === null || last.isGone) continue;
       last.isGone = true;
       count += 1;
@@ -289,7 +277,7 @@ export class Resubmission {
     if (evidence === null || operation.inclusion !== null || operation.isCancelled) return false;
     // A chain that takes less than its gas limit lets those with the same tip wait for their turn.
     if (evidence.isTipKnown && !evidence.isTipLow && !this.#isOvertaken(operation)) return false;
-    const last = this.#lastCheckOf(operation);
+    const last = lastCheckOf(operation);
     if (last.replacements === undefined) resubmissions.leftOut += 1;
     resubmissions.leftOutMs += waitedOf(operation, last, clock.nowUs());
     last.replacements ??= 0;
@@ -316,7 +304,7 @@ export class Resubmission {
   async #replace(operation, evidence) {
     const { clock, presigner, resubmissions } = this.#tools;
     if (evidence === NO_EVIDENCE) this.#probedAt = this.#newest.number;
-    const last = this.#lastCheckOf(operation);
+    const last = lastCheckOf(operation);
     const { replacements: times = 0 } = last;
     if (operation.hashes.length >= MAX_HASHES || !presigner.replaceLeftOut(operation, evidence, times)) return false;
     // What the chain waited for is not the price.
@@ -339,7 +327,7 @@ export class Resubmission {
    */
   async send(operation, { isTooLow = false, isQueued = false, lostSinceUs = null } = {}) {
     const { clock, presigner, resubmissions, isShown } = this.#tools;
-    const last = this.#lastCheckOf(operation);
+    const last = lastCheckOf(operation);
     last.atUs = clock.nowUs();
     last.times += 1;
     Object.assign(last, UNSEEN);
@@ -365,7 +353,7 @@ export class Resubmission {
 
   /** As if it had not been sent again before. @param {Operation} operation */
   async sendSoon(operation) {
-    this.#lastCheckOf(operation).times = 0;
+    lastCheckOf(operation).times = 0;
     await this.send(operation);
   }
 
@@ -388,6 +376,12 @@ export class Resubmission {
       return meaningOf(refusalOf(error), () => fee !== null && taken.isLike(fee));
     }
   }
+}
+
+/** @param {Partial<Pick<Operation, 'rebroadcast'>>} operation @returns {Rebroadcast} */
+function lastCheckOf(operation) {
+  operation.rebroadcast ??= { atUs: 0, times: 0, block: null };
+  return operation.rebroadcast;
 }
 
 /** Milliseconds since the node accepted it, or it was last sent again. @param {Operation} operation @param {Rebroadcast} last @param {number} nowUs */
