@@ -64,7 +64,10 @@ export function createMetricsProbe({ pages, series, clock, openPages, insecure =
       );
       if (failed.length === pages.length) throw new Error(failed.map(([, words]) => words).join('; '));
       const all = results.map((one) => (one.status === 'fulfilled' ? one.value : {}));
-      return { series: Object.assign({}, ...all), ...(failed.length > 0 && { missing: Object.fromEntries(failed) }) };
+      return {
+        series: Object.fromEntries(all.flatMap(Object.entries)),
+        ...(failed.length > 0 && { missing: Object.fromEntries(failed) }),
+      };
     },
     close: () => void reader.close().catch(() => {}),
   };

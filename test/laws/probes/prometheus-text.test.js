@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { parsePrometheus } from '../../../src/probes/node-metrics.js';
+import { createClock } from '../../../src/clock.js';
+import { createMetricsProbe, parsePrometheus } from '../../../src/probes/node-metrics.js';
 
 /** @param {string} text */
 const pairs = (text) => parsePrometheus(text).map(({ key, value }) => [key, value]);
@@ -77,4 +78,17 @@ describe('parsePrometheus()', () => {
       assert.ok(performance.now() - startMs < 1000, line.slice(0, 5));
     }
   });
+});
+
+it('a probe keeps a series called __proto__', async () => {
+  const page = { name: null, url: new URL('http://127.0.0.1:1') };
+  const openPages = () => ({
+    read: async () => ({ statusCode: 200, body: Buffer.from('__proto__ 3\na 1\n') }),
+    close: async () => {},
+  });
+  const probe = createMetricsProbe({ pages: [page], series: ['__proto__', 'a'], clock: createClock(), openPages });
+  assert.deepEqual(Object.entries((await probe.sample()).series), [
+    ['__proto__', 3],
+    ['a', 1],
+  ]);
 });
