@@ -880,6 +880,8 @@ export type ProfiledStacks = {
   groups: Array<ProfiledGroup>;
   /** The functions with most CPU time. */
   functions: Array<ProfiledFunction>;
+  /** Packages (Go), crates (Rust) or namespaces (C++) of the functions that ran: the 50 with most CPU time, and the rest as "other". They add up to cpuUs. */
+  packages?: Array<ProfiledPackage>;
   /** Names of the functions in frames. */
   names: Array<string>;
   /** A tree of the 2,000 stacks with most CPU time. A frame has the index of its caller (-1: none), the index of its name, and the CPU time of the function itself. */
@@ -891,6 +893,8 @@ export type ProfiledStacks = {
 export type ProfiledGroup = { name: string; selfUs: number; functions: Array<string> };
 
 export type ProfiledFunction = { name: string; selfUs: number; totalUs: number };
+
+export type ProfiledPackage = { name: string; selfUs: number };
 
 export type LockWaits = { waitUs: number; functions: Array<LockingFunction> };
 

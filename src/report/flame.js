@@ -56,6 +56,7 @@ export function profileParts(run) {
     ),
     dataTable(groupsTable(profile)),
     tableDetails(functionsTable(profile, i)),
+    tableDetails(packagesTable(profile, i)),
     ...Object.entries(profile.missing).map(([why, times]) => note(`Missing: ${count(times)}, ${why}.`)),
   ]);
 }
@@ -85,6 +86,12 @@ function groupsTable({ stacks: { groups, cpuUs } }) {
     functions.map(shortName).join(', '),
   ]);
   return tableOf('profile-groups', 'CPU time by purpose', ['', 'share', 'CPU time', 'most of it in'], rows);
+}
+
+/** @param {ReadProfile} profile @param {number} i */
+function packagesTable({ stacks: { packages = [], cpuUs } }, i) {
+  const rows = packages.map(({ name, selfUs }) => [name, percent(selfUs / cpuUs), quantity(selfUs / 1000, 'ms')]);
+  return tableOf(`profile-packages-${i}`, 'CPU time by package or crate', ['', 'share', 'CPU time'], rows);
 }
 
 /** @param {ReadProfile} profile @param {number} i */

@@ -46,6 +46,7 @@ function assertSchemaIsStrict(run) {
       '/generator/pauses/unpaidMs',
       '/generator/outages',
     ],
+    '/nodeProfile/0/stacks/packages',
     ...['/generator/resubmissions/lost', '/audit/result', '/audit/incomplete'],
     ...['', '/perWallet', '/pool'].map((name) => `/generator/nodeLimits${name}`),
     '/generator/refusals',

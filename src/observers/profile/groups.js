@@ -52,6 +52,15 @@ export function groupOf(names) {
   return { group: OTHER, name: names[0] ?? OTHER };
 }
 
+/** The package in Go, the crate in Rust or the namespace in C++. @param {string} name of a function @returns {string} */
+export function packageOf(name) {
+  // A receiver or a trait in Rust: <reth_trie::Node as alloy_rlp::Encodable>::encode.
+  const path = name.replace(/^[<&(\[*]+(?:(?:mut|dyn|const) )*/, '');
+  const [go] = /^(?:[^\s/()[\]:]+\/)*[^\s/()[\]:.]+(?=\.[^\s/])/.exec(path) ?? [];
+  const [crate] = /^\w+(?=::)/.exec(path) ?? [];
+  return go ?? crate ?? OTHER;
+}
+
 /** @param {string} name of the function that ran */
 export function isSystemCall(name) {
   return /(^|\/)syscall(\/\w+)?\.|^(do_syscall_64|entry_SYSCALL_64)/.test(name);

@@ -1,9 +1,9 @@
-import { OTHER, groupOf, isSystemCall } from './groups.js';
+import { OTHER, groupOf, isSystemCall, packageOf } from './groups.js';
 
 /**
  * The stacks of a CPU profile, added up: a tree of functions, from the first caller to the function that ran.
  *
- * @import { LockWaits as LockReport, ProfiledStacks } from '../../contracts/run-file.d.ts'
+ * @import { LockWaits as LockReport, ProfiledPackage, ProfiledStacks } from '../../contracts/run-file.d.ts'
  *
  * @typedef {{parent: number, name: number, selfUs: number}} Frame parent, name: indexes; parent -1: the first caller
  */
@@ -14,6 +14,7 @@ const MOST_FRAMES = 200_000;
 const MOST_STACKS = 2000;
 const MOST_FUNCTIONS = 200;
 const MOST_OF_A_GROUP = 3;
+const MOST_PACKAGES = 50;
 const MOST_WAITING = 20;
 /** Functions that release a lock on behalf of their caller. */
 const LOCK_FUNCTION = /^(sync|runtime|internal)[./]/;
@@ -114,7 +115,23 @@ export class Stacks {
         'selfUs',
       ),
       functions: [...new Set([...most.slice(0, MOST_FUNCTIONS / 2), ...mostInAll.slice(0, MOST_FUNCTIONS / 2)])],
+      packages: this.#packagesOf(byName),
     };
+  }
+
+  /** They add up to the CPU time. @param {ReadonlyArray<{name: string, selfUs: number}>} functions @returns {ProfiledPackage[]} */
+  #packagesOf(functions) {
+    /** @type {Map<string, number>} */
+    const sums = new Map();
+    for (const { name, selfUs } of functions)
+      if (selfUs > 0) sums.set(packageOf(name), (sums.get(packageOf(name)) ?? 0) + selfUs);
+    sums.delete(OTHER);
+    const most = byLargest(
+      [...sums].map(([name, selfUs]) => ({ name, selfUs })),
+      'selfUs',
+    ).slice(0, MOST_PACKAGES);
+    const restUs = this.#cpuUs - most.reduce((sum, { selfUs }) => sum + selfUs, 0);
+    return restUs > 0 ? [...most, { name: OTHER, selfUs: restUs }] : most;
   }
 
   /** @param {number[]} ran the stacks with most CPU time */

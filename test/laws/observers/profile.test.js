@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { openPages } from '../../../src/node-page.js';
-import { groupOf, isSystemCall } from '../../../src/observers/profile/groups.js';
+import { groupOf, isSystemCall, packageOf } from '../../../src/observers/profile/groups.js';
 import { profile } from '../../../src/observers/profile/index.js';
 import { stacksIn } from '../../../src/observers/profile/perf.js';
 import { LOCKS, NoProfile, readProfile } from '../../../src/observers/profile/pprof.js';
@@ -86,6 +86,16 @@ describe('the stacks of profiles', () => {
     assert.equal(sumOf(groups.map(({ selfUs }) => selfUs)), cpuUs);
   });
 
+  it('have CPU time by package that adds up, the smallest packages as "other"', () => {
+    const stacks = new Stacks();
+    for (let i = 0; i < 60; i += 1) stacks.add(['main.main', `some/package${i}.f`], 100 + i);
+    stacks.add(['main.main', 'do_syscall_64'], 1000);
+    const { packages = [], cpuUs } = stacks.report();
+    assert.deepEqual(packages[0], { name: 'some/package59', selfUs: 159 });
+    assert.deepEqual([packages.length, packages.at(-1)], [51, { name: 'other', selfUs: 1000 + 10 * 104.5 }]);
+    assert.equal(sumOf(packages.map(({ selfUs }) => selfUs)), cpuUs);
+  });
+
   it('a function that calls itself counts once', () => {
     const stacks = new Stacks();
     stacks.add(['main', 'loop', 'loop'], 10);
@@ -152,6 +162,18 @@ describe('what functions are for', () => {
     ['other', ['main.own']],
   ]);
   for (const [group, names] of rows) it(`${names[0]}: ${group}`, () => assert.equal(groupOf(names).group, group));
+
+  const packages = /** @type {Array<[string, string]>} */ ([
+    ['github.com/ethereum/go-ethereum/trie.(*Trie).Hash', 'github.com/ethereum/go-ethereum/trie'],
+    ['github.com/cockroachdb/pebble/v2.(*DB).Get', 'github.com/cockroachdb/pebble/v2'],
+    ['slices.insertionSortCmpFunc[go.shape.struct { a/b.c int }]', 'slices'],
+    ['runtime.mallocgc', 'runtime'],
+    ['<&mut reth_trie::Node<T> as alloy_rlp::Encodable>::encode', 'reth_trie'],
+    ['evmone::execute(evmone::State&)', 'evmone'],
+    ['do_syscall_64', 'other'],
+    ['[unknown]', 'other'],
+  ]);
+  for (const [name, of] of packages) it(`${name} is of ${of}`, () => assert.equal(packageOf(name), of));
 
   it('system calls are told apart', () => {
     assert.deepEqual(
