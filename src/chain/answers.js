@@ -267,10 +267,19 @@ function receiptFrom(answer, from, hash) {
   // Some nodes give receipts of transactions whose block is not sealed.
   if (answer === null || (answer?.blockNumber === null && answer.status !== undefined)) return null;
   const fields = fieldsOf(RECEIPT, answer, from);
+  if (hash) fields.hash = hash;
+  fields.dataFeeWei = dataFeeOf(answer);
+  fields.printed = answer;
+  return /** @type {any} */ (fields);
+}
+
+/** @param {any} answer a receipt @returns {bigint} what was paid for data beside gas, in wei */
+function dataFeeOf(answer) {
   const { blobGasUsed, blobGasPrice } = answer;
-  const blobFeeWei = (BIG.read(blobGasUsed) ?? 0n) * (BIG.read(blobGasPrice) ?? 0n);
-  const dataFeeWei = L1_FEES.reduce((sum, name) => sum + (BIG.read(answer[name]) ?? 0n), blobFeeWei);
-  return /** @type {any} */ ({ ...fields, ...(hash && { hash }), dataFeeWei, printed: answer });
+  let sumWei = blobGasUsed === undefined ? 0n : (BIG.read(blobGasUsed) ?? 0n) * (BIG.read(blobGasPrice) ?? 0n);
+  // Most chains have none of them: each operation has a receipt.
+  for (const name of L1_FEES) if (answer[name] !== undefined) sumWei += BIG.read(answer[name]) ?? 0n;
+  return sumWei;
 }
 
 /** @type {Question<number>} */
