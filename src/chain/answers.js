@@ -276,8 +276,8 @@ function receiptFrom(answer, from, hash) {
 /** @param {any} answer a receipt @returns {bigint} what was paid for data beside gas, in wei */
 function dataFeeOf(answer) {
   const { blobGasUsed, blobGasPrice } = answer;
-  /** @type {bigint} */
-  let sumWei = blobGasUsed === undefined ? 0n : (BIG.read(blobGasUsed) ?? 0n) * (BIG.read(blobGasPrice) ?? 0n);
+  let sumWei = 0n;
+  if (blobGasUsed !== undefined) sumWei += (BIG.read(blobGasUsed) ?? 0n) * (BIG.read(blobGasPrice) ?? 0n);
   // Most chains have none of them: each operation has a receipt.
   for (const name of L1_FEES) if (answer[name] !== undefined) sumWei += BIG.read(answer[name]) ?? 0n;
   return sumWei;
