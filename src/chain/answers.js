@@ -275,11 +275,11 @@ function receiptFrom(answer, from, hash) {
 
 /** @param {any} answer a receipt @returns {bigint} what was paid for data beside gas, in wei */
 function dataFeeOf(answer) {
+  const weiOf = (/** @type {unknown} */ value) => /** @type {bigint} */ (BIG.read(value) ?? 0n);
   const { blobGasUsed, blobGasPrice } = answer;
-  let sumWei = 0n;
-  if (blobGasUsed !== undefined) sumWei += (BIG.read(blobGasUsed) ?? 0n) * (BIG.read(blobGasPrice) ?? 0n);
+  let sumWei = blobGasUsed === undefined ? 0n : weiOf(blobGasUsed) * weiOf(blobGasPrice);
   // Most chains have none of them: each operation has a receipt.
-  for (const name of L1_FEES) if (answer[name] !== undefined) sumWei += BIG.read(answer[name]) ?? 0n;
+  for (const name of L1_FEES) if (answer[name] !== undefined) sumWei += weiOf(answer[name]);
   return sumWei;
 }
 
