@@ -31,63 +31,75 @@ const LACKING =
 let files = 0;
 
 /**
+ * A chain whose last blocks hold the operations of a load; it makes no more blocks.
  * @param {Omit<MemoryChainOptions, 'clock'>} options
- * @param {Dialect} dialect of the node that is learned from
- * @returns {Promise<{facts: any, executed: Record<string, number> | null}>} executed: shares in the same blocks
  */
-async function learned(options, dialect) {
+async function loadedChain(options) {
   const time = new VirtualTime();
   const clock = time.clock();
   const chain = createMemoryChain({ clock, ...options });
-  /** @param {Dialect} spoken */
-  const platformOf = (spoken) =>
-    createSimulatedPlatform(time, 1, { undici: dialectTransport(spoken, chain.ask, clock) });
   try {
+    const platform = createSimulatedPlatform(time, 1, { undici: dialectTransport({}, chain.ask, clock) });
     const load = await configOf([...RPC, ...'-t 8 -d 20s --mix transfer:60,counter:40'.split(' ')], {});
-    const { code, lines } = await runConfig(load, { time, platform: platformOf({}), outputs: [], stop: new Stop() });
+    const { code, lines } = await runConfig(load, { time, platform, outputs: [], stop: new Stop() });
     assert.equal(code, 0, lines.join('\n'));
-    const out = join(FOLDER, `load-${(files += 1)}.json`);
-    const config = await configOf(['learn', ...RPC, '--blocks', '15', '--out', out], {});
-    const log = { info: () => {}, warn: () => {}, error: () => {}, fatal: () => {} };
-    const context = {
-      ...platformOf(dialect),
-      stop: new Stop(),
-      version: '0',
-      onProgress: () => {},
-      log,
-      say: () => {},
-    };
-    const learning = learn(config, context);
-    // An error is looked at by the caller.
-    await time.until(
-      learning.catch(() => {}),
-      MOST_MS,
-    );
-    await learning;
-    const { $learned: facts } = readJson(out);
-    const { from, to } = facts.blocks;
-    const blocks = await Promise.all(
-      Array.from({ length: to - from + 1 }, (_, i) =>
-        chain.ask('eth_getBlockByNumber', [`0x${(from + i).toString(16)}`, true]),
-      ),
-    );
-    // Some dialects number blocks otherwise.
-    if (blocks.includes(null)) return { facts, executed: null };
-    const own = blocks.flatMap(({ transactions }) => transactions);
-    const shareOf = (/** @type {(input: string) => boolean} */ is) =>
-      own.filter(({ input }) => is(input)).length / own.length;
-    const executed = { transfer: shareOf((input) => input === '0x'), counter: shareOf((input) => input !== '0x') };
-    return { facts, executed };
+    return { time, clock, chain };
   } finally {
     chain.stop();
   }
+}
+
+/**
+ * @param {Awaited<ReturnType<typeof loadedChain>>} loaded
+ * @param {Dialect} dialect of the node that is learned from
+ * @returns {Promise<{facts: any, executed: Record<string, number> | null}>} executed: shares in the same blocks
+ */
+async function learned({ time, clock, chain }, dialect) {
+  const out = join(FOLDER, `load-${(files += 1)}.json`);
+  const config = await configOf(['learn', ...RPC, '--blocks', '15', '--out', out], {});
+  const log = { info: () => {}, warn: () => {}, error: () => {}, fatal: () => {} };
+  const context = {
+    ...createSimulatedPlatform(time, 1, { undici: dialectTransport(dialect, chain.ask, clock) }),
+    stop: new Stop(),
+    version: '0',
+    onProgress: () => {},
+    log,
+    say: () => {},
+  };
+  const learning = learn(config, context);
+  // An error is looked at by the caller.
+  await time.until(
+    learning.catch(() => {}),
+    MOST_MS,
+  );
+  await learning;
+  const { $learned: facts } = readJson(out);
+  const { from, to } = facts.blocks;
+  const blocks = await Promise.all(
+    Array.from({ length: to - from + 1 }, (_, i) =>
+      chain.ask('eth_getBlockByNumber', [`0x${(from + i).toString(16)}`, true]),
+    ),
+  );
+  // Some dialects number blocks otherwise.
+  if (blocks.includes(null)) return { facts, executed: null };
+  const own = blocks.flatMap(({ transactions }) => transactions);
+  const shareOf = (/** @type {(input: string) => boolean} */ is) =>
+    own.filter(({ input }) => is(input)).length / own.length;
+  const executed = { transfer: shareOf((input) => input === '0x'), counter: shareOf((input) => input !== '0x') };
+  return { facts, executed };
 }
 
 /** @param {any} facts @param {string} name */
 const shareOf = ({ members }, name) => members.find((/** @type {any} */ member) => member.name === name)?.share ?? 0;
 
 describe('stress learn on a chain that answers as', () => {
-  before(loadModules);
+  /** One for all dialects, which differ in what is learned from it. @type {Awaited<ReturnType<typeof loadedChain>>} */
+  let loaded;
+
+  before(async () => {
+    await loadModules();
+    loaded = await loadedChain({});
+  });
 
   for (const variant of [{ row: '-', name: 'geth does', words: 'geth' }, ...DIALECTS]) {
     const { row, name, on = ['memory'], chain = {} } = /** @type {Variant} */ (variant);
@@ -95,7 +107,7 @@ describe('stress learn on a chain that answers as', () => {
     if (!on.includes('memory') || Object.keys(chain).length > 0) continue;
     it(`${row}. ${name}`, async (t) => {
       try {
-        const { facts, executed } = await learned({}, /** @type {Variant} */ (variant));
+        const { facts, executed } = await learned(loaded, /** @type {Variant} */ (variant));
         if (executed === null) return assert.ok(shareOf(facts, 'transfer') > 0.4 && shareOf(facts, 'counter') > 0.2);
         const known = facts.members.reduce((/** @type {number} */ sum, /** @type {any} */ { share }) => sum + share, 0);
         for (const member of /** @type {const} */ (['transfer', 'counter']))
@@ -110,10 +122,10 @@ describe('stress learn on a chain that answers as', () => {
   }
 
   it('a chain without base fee, and one with transactions of others', async () => {
-    const { facts, executed } = await learned({ hasBaseFee: false }, {});
+    const { facts, executed } = await learned(await loadedChain({ hasBaseFee: false }), {});
     assert.ok(Math.abs(shareOf(facts, 'transfer') - Number(executed?.transfer)) < 0.02);
     assert.deepEqual([facts.hasBaseFee, facts.mix.types], [false, { '0x0': 1 }]);
-    const others = await learned({ hasDeposits: true }, {});
+    const others = await learned(await loadedChain({ hasDeposits: true }), {});
     // A deposit costs more gas than a payment, so that it is to a contract.
     assert.match(others.facts.notFitted[0].words, /^payment \(2\): of 50000 gas, to contracts$/);
     const shares = [...others.facts.members, ...others.facts.notFitted].map(({ share }) => share);
