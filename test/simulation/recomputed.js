@@ -526,11 +526,13 @@ export const FAULTLESS = {
       const waitUs = source.includes('/pprof/') ? (LOCK_WAIT_US_PER_SECOND * profiledMs) / 1000 : 0;
       if (Math.abs((locks?.waitUs ?? 0) - waitUs) > 1)
         yield `${name}: waited ${locks?.waitUs} us for locks, not ${waitUs}`;
-      const { cpuUs, groups } = /** @type {NonNullable<typeof stacks>} */ (stacks);
+      const { cpuUs, groups, packages = [] } = /** @type {NonNullable<typeof stacks>} */ (stacks);
       const usedUs = (NODE_CPU_US_PER_SECOND * profiledMs) / 1000;
       if (Math.abs(cpuUs - usedUs) > 1) yield `${name}: ${cpuUs} us in ${profiledMs} ms, not ${usedUs}`;
       const sum = groups.reduce((all, { selfUs }) => all + selfUs, 0);
       if (Math.abs(sum - cpuUs) > 1) yield `${name}: the groups have ${sum} us of ${cpuUs}`;
+      const ofPackages = packages.reduce((all, { selfUs }) => all + selfUs, 0);
+      if (Math.abs(ofPackages - cpuUs) > 1) yield `${name}: the packages have ${ofPackages} us of ${cpuUs}`;
       if (profiledMs > window.durationMs + 1) yield `${name}: ${profiledMs} ms of a window of ${window.durationMs}`;
     }
     const perOperationUs = shownFigure('node.cpu_per_op', run);
