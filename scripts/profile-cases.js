@@ -15,6 +15,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { EXIT } from '../src/errors.js';
 import { randomNumbers } from '../src/random.js';
 import { NODE_CPU } from '../src/stats/node-profile.js';
 import { compareMetrics } from '../src/studies/compare.js';
@@ -223,4 +224,8 @@ async function main() {
   console.log(`relabelled pairs of equal nodes: something named in ${count} of ${options.relabelled}`);
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await main();
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  // 'exit' ends the nodes, which a signal alone would not.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(EXIT.interrupted));
+  await main();
+}
