@@ -55,7 +55,7 @@ export function groupOf(names) {
 /** The package in Go, the crate in Rust or the namespace in C++. @param {string} name of a function @returns {string} */
 export function packageOf(name) {
   // A receiver or a trait in Rust: <reth_trie::Node as alloy_rlp::Encodable>::encode.
-  const path = name.replace(/^[<&(\[*]+(?:(?:mut|dyn|const) )*/, '');
+  const path = name.replace(/^[<&([*]+(?:(?:mut|dyn|const) )*/, '');
   const [go] = /^(?:[^\s/()[\]:]+\/)*[^\s/()[\]:.]+(?=\.[^\s/])/.exec(path) ?? [];
   const [crate] = /^\w+(?=::)/.exec(path) ?? [];
   return go ?? crate ?? OTHER;
