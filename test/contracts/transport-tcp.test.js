@@ -155,10 +155,19 @@ for (const [way, { name, keepAlive = true }] of Object.entries(HTTP_TRANSPORTS))
         assert.equal(code, 'transport_timeout');
       }
       isSilent = false;
-      await assertAnswered(transport, 'works again');
+      // It comes behind those that were given up: beside other work that may take longer than its time limit.
+      let tries = 0;
+      await until(async () => {
+        tries += 1;
+        const answered = assertAnswered(transport, 'works again').then(() => true);
+        return await answered.catch((error) => {
+          if (error.code !== 'transport_timeout') throw error;
+          return false;
+        });
+      });
       // Two, and those whose turn comes while the first ones time out: not all were posted within one millisecond.
       assert.ok(sent >= 2 && sent < 100, `${sent} were sent`);
-      assert.ok(server.asked.length <= sent + 1, `${server.asked.length} came, ${sent} were sent`);
+      assert.ok(server.asked.length <= sent + tries, `${server.asked.length} came, ${sent} were sent`);
       // One connection for each that was given up would keep a server busy that has just come back.
       assert.ok(server.connections() <= sent + 5, `${server.connections()} connections, ${sent} were sent`);
       await sleep(10);
