@@ -8,6 +8,9 @@
 /** A rate is at most so many times the highest that held, until one above it has failed. */
 export const LARGEST_STEP = 1.6;
 
+/** While none held, the first step down is at most by this factor, and each further one by as much more. */
+const LARGEST_STEP_DOWN = 2;
+
 /** No value is tried between the highest that held and a limit on our side, if they differ by less than this factor. */
 const SMALLEST_STEP = 1.15;
 
@@ -103,7 +106,7 @@ export function nextRate(wanted, trials, { lowest, guess }) {
 function leastOf(trials) {
   const failed = failedOf(trials);
   if (failed.length === 0 || heldOf(trials).length > 0) return 0;
-  return threeDigitsBelow(failed[0].value / LARGEST_STEP ** failed.length);
+  return threeDigitsBelow(failed[0].value / LARGEST_STEP_DOWN ** failed.length);
 }
 
 /** @param {number} value */

@@ -75,7 +75,7 @@ describe('stress find', () => {
     assert.ok(firstHeld >= 2, find?.words);
     for (let made = 1; made <= firstHeld; made += 1) {
       const lowest = Math.min(...trials.slice(0, made).map(({ value }) => value));
-      const least = lowest / 1.6 ** made;
+      const least = lowest / 2 ** made;
       assert.ok(trials[made].value >= 0.99 * least, `${trials[made].value} after ${made} failures down to ${lowest}`);
     }
   });
