@@ -1,61 +1,71 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { parseNamedCalls } from '../../../src/cli/contract-options.js';
-import { CALL_OPTIONS } from '../../../src/cli/options.js';
-import { argumentList } from '../../../src/cli/parse.js';
-import { NO_CALL } from '../../../src/workloads/table.js';
 import { caught } from '../../helpers/caught.js';
 import { temporaryFile } from '../../helpers/temporary.js';
 import { readCommand } from './read.js';
 
 const ADDRESS = '0x5FbDB2315678afecb367f032d93F642f64180aa3';
 
+/** A call of which nothing is given. */
+const NONE = {
+  ...{ contractAddress: null, function: null, args: null, abi: null, calldata: null, callValueWei: null },
+  ...{ deploy: null, deployArgs: null, before: null, beforeArgs: null, checkEvent: null },
+};
+
+const CALL = ['-t', '2', '--workload', 'contract', '--contract-address', ADDRESS, '--function', 'f(uint256,uint256)'];
+
+/** @param {string} text of --args */
+const valuesOf = async (text) => (await readCommand([...CALL, `--args=${text}`])).config.workload.args;
+
+/** @param {unknown} json of --workloads @param {string} [mix] */
+const callsOf = async (json, mix = 'mint:1') =>
+  (await readCommand(['-t', '2', '--mix', mix, '--workloads', JSON.stringify(json)])).config.workload.workloads;
+
 describe('values of a call', () => {
-  it('are separated by commas, or are JSON', () => {
+  it('are separated by commas, or are JSON', async () => {
     for (const [text, values] of /** @type {Array<[string, unknown[]]>} */ ([
       ['{{wallet.next}}, 1', ['{{wallet.next}}', '1']],
-      ['', ['']],
       ['[[1,"2"],true,"a, b"]', [[1, '2'], true, 'a, b']],
       ['[]', []],
     ]))
-      assert.deepEqual(argumentList(text), values);
+      assert.deepEqual(await valuesOf(text), values);
   });
 
-  it('are refused where they are neither, or where JSON would change a number', () => {
-    assert.throws(
-      () => argumentList('[1,2],3'),
-      /^Error: must be values separated by commas, such as .*, or a JSON array/,
-    );
-    assert.throws(() => argumentList('[1,[1000000000000000000000]]'), /has the number 1e\+21, .* in quotation marks$/);
+  it('are refused where they are neither, or where JSON would change a number', async () => {
+    await assert.rejects(valuesOf('[1,2],3'), {
+      message: /^--args must be values separated by commas, such as .*, or a JSON array/,
+    });
+    await assert.rejects(valuesOf('[1,[1000000000000000000000]]'), {
+      message: /has the number 1e\+21, .* in quotation marks$/,
+    });
   });
 });
 
 describe('workloads', () => {
   it('has the members of a call by the names of options, the others are not given', async () => {
-    const { mint } = await parseNamedCalls(
-      JSON.stringify({
-        mint: { 'contract-address': ADDRESS, function: 'mint(uint256)', args: [5], 'call-value': '3wei' },
-      }),
-      CALL_OPTIONS,
-    );
-    const given = { contractAddress: ADDRESS, function: 'mint(uint256)', args: [5], callValueWei: 3n };
-    assert.deepEqual(mint, { ...NO_CALL, ...given });
-    assert.deepEqual(CALL_OPTIONS.map(({ key }) => key).sort(), Object.keys(NO_CALL).sort());
+    const given = { 'contract-address': ADDRESS, function: 'mint(uint256)', args: [5], 'call-value': '3wei' };
+    const alone = { 'contract-address': ADDRESS, calldata: '0x' };
+    const { mint, ping } = /** @type {any} */ (await callsOf({ mint: given, ping: alone }, 'mint:1,ping:1'));
+    assert.deepEqual(ping, { ...NONE, contractAddress: ADDRESS, calldata: '0x' });
+    const read = { contractAddress: ADDRESS, function: 'mint(uint256)', args: [5], callValueWei: 3n };
+    assert.deepEqual(mint, { ...NONE, ...read });
   });
 
   for (const [json, message] of /** @type {Array<[unknown, RegExp]>} */ ([
-    [[], /^must be an object of calls by name, such as /],
-    [{ 'a b': {} }, /^has the name "a b": give up to 40 letters/],
-    [{ mint: 5 }, /^has mint, which must be an object/],
-    [{ mint: { functon: 'f()' } }, /^has mint with an unknown member "functon": did you mean function\?$/],
-    [{ mint: { 'max-value': 1 } }, /^has mint with an unknown member "max-value"/],
-    [{ mint: { 'contract-address': '0x1' } }, /^has mint with contract-address, which must be an address/],
-    [{ mint: { 'contract-address': 'mint' } }, /^has mint with contract-address, which must be an address/],
-    [{ mint: { args: [1] } }, /^has mint with args, which needs function$/],
-    [{ mint: { function: 'f()', calldata: '0x' } }, /^has mint with function and calldata: leave one of them out$/],
+    [[], /^--workloads must be an object of calls by name, such as /],
+    [{ 'a b': {} }, /^--workloads has the name "a b": give up to 40 letters/],
+    [{ mint: 5 }, /^--workloads has mint, which must be an object/],
+    [{ mint: { functon: 'f()' } }, /^--workloads has mint with an unknown member "functon": did you mean function\?$/],
+    [{ mint: { 'max-value': 1 } }, /^--workloads has mint with an unknown member "max-value"/],
+    [{ mint: { 'contract-address': '0x1' } }, /^--workloads has mint with contract-address, which must be an address/],
+    [{ mint: { 'contract-address': 'mint' } }, /^--workloads has mint with contract-address, which must be an address/],
+    [{ mint: { args: [1] } }, /^--workloads has mint with args, which needs function$/],
+    [
+      { mint: { function: 'f()', calldata: '0x' } },
+      /^--workloads has mint with function and calldata: leave one of them out$/,
+    ],
   ]))
-    it(`${JSON.stringify(json)} is refused`, () =>
-      assert.rejects(parseNamedCalls(JSON.stringify(json), CALL_OPTIONS), { message }));
+    it(`${JSON.stringify(json)} is refused`, () => assert.rejects(callsOf(json), { code: 'usage', message }));
 
   it('is an object in the config file, and a text in the environment of the runs of a study', async (t) => {
     const workloads = {
