@@ -3,13 +3,10 @@ import { chmodSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { inspect } from 'node:util';
-import { readInvocation } from '../../../src/cli/config.js';
-import { textOf } from '../../../src/cli/help.js';
-import { COMMANDS, OPTIONS, optionsOf } from '../../../src/cli/options.js';
 import { caught } from '../../helpers/caught.js';
 import { equalBy } from '../../helpers/equal-by.js';
 import { temporaryFile, temporaryFolder } from '../../helpers/temporary.js';
-import { flat, readCommand as read } from './read.js';
+import { flat, helpOf as helpTextOf, readCommand as read, readLine } from './read.js';
 
 /** @import { TestContext } from 'node:test' */
 
@@ -26,14 +23,14 @@ function refused(argv, env) {
 
 /** With --print-config. @param {string} line @param {NodeJS.ProcessEnv} [env] */
 async function printed(line, env = {}) {
-  const invocation = await readInvocation([...words(line), '--print-config'], env, '1.2.3');
+  const invocation = await readLine([...words(line), '--print-config'], env);
   if (invocation.kind !== 'text') assert.fail('it is a command');
   return JSON.parse(invocation.text);
 }
 
 /** @param {string} line */
 function helpOf(line) {
-  return textOf(words(line), 80) ?? assert.fail('it is no help');
+  return helpTextOf(line) ?? assert.fail('it is no help');
 }
 
 /** @param {TestContext} t @param {unknown} json */
@@ -41,27 +38,7 @@ function configFile(t, json) {
   return temporaryFile(t, 'config.json', json);
 }
 
-describe('readInvocation(): values', () => {
-  it('gives a frozen Config with every option of the command, and null for those of others', async () => {
-    const { command, config, warnings } = await read('-t 200 -o 0');
-    assert.equal(command, 'run');
-    assert.deepEqual(warnings, []);
-    assert.ok([config, config.outputs.redacted, ...Object.values(config)].every(Object.isFrozen));
-    const usual = OPTIONS.map(async ({ key, isList, isRest, fallback, parse, commands }) => [
-      key,
-      isList || isRest ? [] : fallback === undefined || !commands.includes('run') ? null : await parse(fallback),
-    ]);
-    const expected = {
-      ...Object.fromEntries(await Promise.all(usual)),
-      ...{ files: [], scheduler: null, gasPerSecond: null, threads: 200, offset: 0, firstOffset: 0, attempt: 0 },
-      ...{ workers: 1, axes: [], headers: {}, commandLine: 'stress -t 200 -o 0' },
-      ...{ findCommand: { command: 'stress find -o 0', without: [], variables: [] } },
-    };
-    const values = flat(config);
-    for (const [key, value] of Object.entries(expected)) assert.deepEqual(values[key], value, key);
-    assert.equal(config.outputs.redacted.command, 'run');
-  });
-
+describe('command lines: values', () => {
   const SERVICE = { STRESS_SERVICE_HOST: '10.0.0.1', STRESS_SERVICE_PORT: '80', STRESS_PORT: 'tcp://10.0.0.1:80' };
   const SET = [
     ['list', '1,2'],
@@ -148,7 +125,7 @@ describe('readInvocation(): values', () => {
     });
 });
 
-describe('readInvocation(): the config file', () => {
+describe('command lines: the config file', () => {
   /** @type {Array<[unknown, RegExp]>} */
   const table = [
     [[], /is not a JSON object of options$/],
@@ -170,7 +147,7 @@ describe('readInvocation(): the config file', () => {
       }));
 });
 
-it('readInvocation(): variables of the environment: names those that it does not know, and ignores those of a Service of Kubernetes', async () => {
+it('command lines: variables of the environment: names those that it does not know, and ignores those of a Service of Kubernetes', async () => {
   const ofService = {
     ...{ STRESS_PORT: 'tcp://10.0.0.1:80', STRESS_SERVICE_HOST: '10.0.0.1', STRESS_SERVICE_PORT_HTTP: '80' },
     ...{ STRESS_PORT_80_TCP_ADDR: '10.0.0.1', STRESS_RESULTS_SERVICE_HOST: '10.0.0.2' },
@@ -180,19 +157,17 @@ it('readInvocation(): variables of the environment: names those that it does not
   assert.deepEqual(notices, ['not an option of stress, and ignored: STRESS_TEST, STRESS_FLAVOUR in the environment']);
 });
 
-describe('readInvocation(): stress.config.json and --print-config', () => {
+describe('command lines: stress.config.json and --print-config', () => {
   it('is used by runs, and named; options of other commands are left out', async (t) => {
     const folder = temporaryFolder(t);
     writeFileSync(join(folder, 'stress.config.json'), '{"threads": 3, "duration": "2s", "expect": 4}');
     const before = process.cwd();
     process.chdir(folder);
     t.after(() => process.chdir(before));
-    const invocation = await readInvocation([], {}, '1.2.3');
-    assert.ok(invocation.kind === 'command');
+    const invocation = await read([]);
     assert.equal(invocation.config.load.threads, 3);
     assert.deepEqual(invocation.notices, ['the options in stress.config.json are used']);
-    const none = await readInvocation(['-t', '4', '--config', 'none'], {}, '1.2.3');
-    assert.ok(none.kind === 'command');
+    const none = await read('-t 4 --config none');
     assert.equal(none.config.load.durationMs, null);
     assert.deepEqual(none.notices, []);
   });
@@ -237,7 +212,7 @@ describe('readInvocation(): stress.config.json and --print-config', () => {
   });
 });
 
-describe('readInvocation(): bad usage', () => {
+describe('command lines: bad usage', () => {
   /** @type {Array<[string | string[], RegExp, NodeJS.ProcessEnv?]>} */
   const table = [
     ['-t -5', /^-t \(--threads\) must be at least 1, not "-5"$/],
@@ -281,7 +256,7 @@ describe('readInvocation(): bad usage', () => {
   }
 });
 
-describe('readInvocation(): secrets', () => {
+describe('command lines: secrets', () => {
   it('are redacted in what the run file states', async () => {
     const { config } = await read(['-t', '5', '--rpc', 'https://u:pass@h.org/v3/0123456789abcdef0123456789?k=1'], {
       STRESS_MNEMONIC: MNEMONIC,
@@ -394,41 +369,7 @@ describe('readInvocation(): secrets', () => {
   });
 });
 
-describe('readInvocation(): help', () => {
-  it('has examples that are valid commands', async () => {
-    const examples = Object.values(COMMANDS).flatMap((row) => row.examples ?? []);
-    for (const example of examples) {
-      const line = example.replaceAll('URL', 'http://127.0.0.1:1').replaceAll(/'| >>.*/g, '');
-      assert.ok(textOf(words(line)) ?? (await readInvocation(words(line), {}, '0.0.0')), example);
-    }
-  });
-
-  it('states every option of the command, its default and its environment', async () => {
-    for (const command of /** @type {Array<keyof typeof COMMANDS>} */ (Object.keys(COMMANDS))) {
-      const help = helpOf(`${command} --help-all`);
-      const short = helpOf(`${command} --help`);
-      for (const line of [...help.split('\n'), ...short.split('\n')]) assert.ok(line.length <= 80, line);
-      assert.ok(short.length <= help.length);
-      for (const { name, alias, fallback, isFlag, choices, defaultText } of optionsOf(command)) {
-        assert.match(
-          help,
-          new RegExp(`^ +${alias === undefined ? '' : `-${alias}, `}--${name}\\b`, 'm'),
-          `${command} ${name}`,
-        );
-        if (fallback !== undefined && isFlag !== true && defaultText === undefined)
-          assert.match(help, new RegExp(`default:\\s+${fallback.replace(/[^\w ]/g, '\\$&')}[;\\]]`), name);
-        const [, own = ''] = help.split(new RegExp(`^ {2,6}(?:-\\w, )?--(?=${name}(?![\\w-]))`, 'm'));
-        const paragraph = own.split(/^ {2,6}(?:-\w, )?--/m)[0];
-        for (const choice of choices ?? []) assert.match(paragraph, new RegExp(`\\b${choice}\\b`), `${name} ${choice}`);
-      }
-      for (const { name } of OPTIONS.filter(({ commands }) => !commands.includes(command))) {
-        assert.doesNotMatch(help, new RegExp(`^ +(-\\w, )?--${name}(?![\\w-])`, 'm'), `${command} ${name}`);
-      }
-      assert.match(help, /STRESS_TX_TIMEOUT/);
-      assert.doesNotMatch(help, /undefined|null|\[object/);
-    }
-  });
-
+describe('command lines: help', () => {
   it('is given whatever else is wrong, but not for a command that does not exist', async () => {
     helpOf('--help -t abc --zzz');
     assert.match((await refused('nod --help')).message, /unknown command/);
@@ -436,11 +377,11 @@ describe('readInvocation(): help', () => {
 
   it('without any option is shown as an error', async () => {
     const none = { hasUsualConfig: false };
-    const bare = /** @type {any} */ (await readInvocation([], {}, '1.2.3', none));
+    const bare = /** @type {any} */ (await readLine([], {}, none));
     assert.equal(bare.exitCode, 64);
     assert.match(bare.text, /^Usage: stress -t N[^]*Examples:[^]*Commands:[^]*stress --help$/);
     assert.ok(bare.text.split('\n').length < 45);
-    const run = await readInvocation([], { STRESS_THREADS: '5' }, '1.2.3', none);
+    const run = await readLine([], { STRESS_THREADS: '5' }, none);
     assert.equal(run.kind, 'command');
   });
 
@@ -453,7 +394,7 @@ describe('readInvocation(): help', () => {
   });
 });
 
-describe('readInvocation(): files', () => {
+describe('command lines: files', () => {
   it('refuses to write a file that the command reads, also through a symbolic link', async (t) => {
     const folder = temporaryFolder(t);
     const [run, link, config] = ['run.json', 'link.json', 'config.json'].map((name) => join(folder, name));

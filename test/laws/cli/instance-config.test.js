@@ -15,7 +15,7 @@ const GANG = Object.freeze({ SLURM_JOB_ID: '7', SLURM_PROCID: '1', SLURM_NTASKS:
 /** @param {string} line @param {NodeJS.ProcessEnv} [env] */
 const read = async (line, env) => (await readCommand(line, env, { nowMs: NOW_MS })).config;
 
-describe('readInvocation(): one of several instances', () => {
+describe('command lines: one of several instances', () => {
   const FUNDER = { STRESS_FUNDER_KEY: '1a'.repeat(32) };
   const LONG = { ...FUNDER, STRESS_DURATION: '5m' };
   const GIVEN = { STRESS_INSTANCES: '4', STRESS_INDEX: '2' };
@@ -75,7 +75,7 @@ describe('readInvocation(): one of several instances', () => {
   });
 });
 
-describe('readInvocation(): what instances have to say together', () => {
+describe('command lines: what instances have to say together', () => {
   const later = (/** @type {number} */ s) => String(NOW_MS / 1000 + s);
   const TWO_AT_A_URL = '-t 5 --index 0 --instances 2 --rpc http://127.0.0.1:1';
   /** @type {Array<[string, RegExp, NodeJS.ProcessEnv?]>} */

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { DEFAULT_HD_PATH } from '../../../src/chain/keys.js';
-import { readInvocation } from '../../../src/cli/config.js';
 import { COMMANDS, OPTIONS, optionsOf } from '../../../src/cli/options.js';
 import { SPREADS } from '../../../src/chain/endpoints.js';
 import { arrivals } from '../../../src/core/pacer.js';
@@ -10,6 +9,7 @@ import { transports } from '../../../src/transport/index.js';
 import { CALL_PRESETS } from '../../../src/workloads/calls-file.js';
 import { caught } from '../../helpers/caught.js';
 import { valueOf } from '../../helpers/option-values.js';
+import { flat, helpOf, readCommand, readLine } from './read.js';
 
 /** @import { Command, Option } from '../../../src/cli/options.js' */
 
@@ -41,6 +41,64 @@ describe('OPTIONS', () => {
   });
 });
 
+describe('the table and the configuration', () => {
+  it('gives a frozen Config with every option of the command, and null for those of others', async () => {
+    const { command, config, warnings } = await readCommand('-t 200 -o 0');
+    assert.equal(command, 'run');
+    assert.deepEqual(warnings, []);
+    assert.ok([config, config.outputs.redacted, ...Object.values(config)].every(Object.isFrozen));
+    const usual = OPTIONS.map(async ({ key, isList, isRest, fallback, parse, commands }) => [
+      key,
+      isList || isRest ? [] : fallback === undefined || !commands.includes('run') ? null : await parse(fallback),
+    ]);
+    const expected = {
+      ...Object.fromEntries(await Promise.all(usual)),
+      ...{ files: [], scheduler: null, gasPerSecond: null, threads: 200, offset: 0, firstOffset: 0, attempt: 0 },
+      ...{ workers: 1, axes: [], headers: {}, commandLine: 'stress -t 200 -o 0' },
+      ...{ findCommand: { command: 'stress find -o 0', without: [], variables: [] } },
+    };
+    const values = flat(config);
+    for (const [key, value] of Object.entries(expected)) assert.deepEqual(values[key], value, key);
+    assert.equal(config.outputs.redacted.command, 'run');
+  });
+});
+
+describe('the table and the help', () => {
+  it('has examples that are valid commands', async () => {
+    const examples = Object.values(COMMANDS).flatMap((row) => row.examples ?? []);
+    for (const example of examples) {
+      const line = example.replaceAll('URL', 'http://127.0.0.1:1').replaceAll(/'| >>.*/g, '');
+      assert.ok(await readLine(line), example);
+    }
+  });
+
+  it('states every option of the command, its default and its environment', async () => {
+    for (const command of /** @type {Array<keyof typeof COMMANDS>} */ (Object.keys(COMMANDS))) {
+      const help = helpOf(`${command} --help-all`) ?? '';
+      const short = helpOf(`${command} --help`) ?? '';
+      for (const line of [...help.split('\n'), ...short.split('\n')]) assert.ok(line.length <= 80, line);
+      assert.ok(short.length <= help.length);
+      for (const { name, alias, fallback, isFlag, choices, defaultText } of optionsOf(command)) {
+        assert.match(
+          help,
+          new RegExp(`^ +${alias === undefined ? '' : `-${alias}, `}--${name}\\b`, 'm'),
+          `${command} ${name}`,
+        );
+        if (fallback !== undefined && isFlag !== true && defaultText === undefined)
+          assert.match(help, new RegExp(`default:\\s+${fallback.replace(/[^\w ]/g, '\\$&')}[;\\]]`), name);
+        const [, own = ''] = help.split(new RegExp(`^ {2,6}(?:-\\w, )?--(?=${name}(?![\\w-]))`, 'm'));
+        const paragraph = own.split(/^ {2,6}(?:-\w, )?--/m)[0];
+        for (const choice of choices ?? []) assert.match(paragraph, new RegExp(`\\b${choice}\\b`), `${name} ${choice}`);
+      }
+      for (const { name } of OPTIONS.filter(({ commands }) => !commands.includes(command))) {
+        assert.doesNotMatch(help, new RegExp(`^ +(-\\w, )?--${name}(?![\\w-])`, 'm'), `${command} ${name}`);
+      }
+      assert.match(help, /STRESS_TX_TIMEOUT/);
+      assert.doesNotMatch(help, /undefined|null|\[object/);
+    }
+  });
+});
+
 describe('what the table repeats, because its modules are too large to load for --help', () => {
   const rows = Object.fromEntries(OPTIONS.map((option) => [option.name, option]));
   const tables = {
@@ -65,7 +123,7 @@ const given = (option) => `--${option.name}=${valueOf(option)}`;
 /** @param {Command | undefined} command @param {string[]} words @param {NodeJS.ProcessEnv} [env] @returns {Promise<string>} */
 async function refusal(command = 'run', words, env = {}) {
   const argv = [...(command === 'run' ? [] : [command]), ...words];
-  const { message, code } = await caught(() => readInvocation(argv, env, '0', { hasUsualConfig: false }));
+  const { message, code } = await caught(() => readCommand(argv, env, { hasUsualConfig: false }));
   assert.equal(code, 'usage', message);
   assert.ok(!message.includes(KEY) && !message.includes('undefined'), message);
   return message;
