@@ -9,7 +9,7 @@ import { join } from 'node:path';
 const LAWS = fileURLToPath(new URL('../test/laws', import.meta.url));
 
 /** Lower it when the number has fallen. */
-const MOST = 124;
+const MOST = 122;
 
 const IMPORT = /^(?:import|export)\b[^;]*?from '((?:\.\.\/)+src\/[^']+)'/gms;
 const OPEN = /\/src\/(?:\w[\w-]*\/)?(?:index|errors)\.js$|\/src\/contracts\//;

@@ -1,15 +1,13 @@
 /** The audit by balances, against a ledger of the test's own: what is right holds, and each fault is found. */
 import assert from 'node:assert/strict';
-import { beforeEach, describe, it } from 'node:test';
-import { toHex } from '../../../src/chain/answers.js';
+import { before as beforeAll, beforeEach, describe, it } from 'node:test';
 import { RpcError } from '../../../src/errors.js';
-import { createPayments } from '../../../src/workloads/payments.js';
+import { createWorkload } from '../../../src/workloads/index.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 import { addressOf, hash32 } from '../../helpers/samples.js';
-import { hostOf } from './host.js';
 
 /**
- * @import { Check } from '../../../src/contracts/load.d.ts'
+ * @import { Check, TransactionWorkload } from '../../../src/contracts/load.d.ts'
  * @import { AuditSnapshot } from '../../../src/contracts/workload.d.ts'
  * @import { Handlers } from '../../helpers/fake-rpc.js'
  */
@@ -30,27 +28,35 @@ let receipts;
 /** @type {bigint[]} */
 let before;
 
-/** @param {number | null} made number of receivers @param {Handlers} [handlers] */
-function paymentsOf(made, handlers = {}) {
+/** @param {number | bigint} value */
+const toHex = (value) => `0x${value.toString(16)}`;
+
+/** @param {number} made number of receivers @param {Handlers} [handlers] */
+async function paymentsOf(made, handlers = {}) {
   const rpc = fakeRpc(handlers);
-  const host = hostOf(TAG, { rpc, addresses: PAYERS });
-  const payments = createPayments(/** @type {any} */ ({ kit: host.kit, rpc, settings: { receivers: made } }), PAYERS);
-  assert.equal(payments.value, VALUE_WEI);
-  return { ...payments, host, made };
+  const state = { own: [], kit: { tag: TAG, first: 0, starts: [], gasLimit: 21_000n } };
+  const options = /** @type {any} */ ({ rpc, settings: { receivers: made }, state, addresses: PAYERS });
+  const workload = /** @type {TransactionWorkload} */ (await createWorkload('transfer', options));
+  assert.equal(workload.next(0, 0).value, VALUE_WEI);
+  const receiverOf = (/** @type {number} */ position, /** @type {number} */ nonce) =>
+    String(workload.next(position, nonce).to);
+  /** The receiver of the nth payment of the first payer. @param {number} n */
+  const paidBy = (n) => receiverOf(0, START_NONCES[0] + n);
+  return { ...workload, receiverOf, paidBy, made };
 }
+
+/** @typedef {Awaited<ReturnType<typeof paymentsOf>>} Payments */
 
 /** @param {string} address @param {bigint} wei */
 const add = (address, wei) => balances.set(address, (balances.get(address) ?? 0n) + wei);
 
 /**
  * Carries out all payments on the ledger, a block for each payer.
- * @param {ReturnType<typeof paymentsOf>} receivers
- * @param {bigint} receiverWei
+ * @param {Payments} receivers
  */
-function pay(receivers, receiverWei) {
+function pay(receivers) {
   balances = new Map(PAYERS.map((address, i) => [address, 10n ** 18n + BigInt(i)]));
   before = PAYERS.map((address) => balances.get(address) ?? 0n);
-  if (receiverWei > 0n) for (let i = 0; i < Number(receivers.made); i += 1) add(receivers.addressOf(i), receiverWei);
   receipts = PAYERS.map((from, position) =>
     Array.from({ length: PAYMENTS[position] }, (_, i) => {
       add(receivers.receiverOf(position, START_NONCES[position] + i), VALUE_WEI);
@@ -71,10 +77,11 @@ function blockAt(number) {
   return { hash: HASH, transactions: [...others, ...own] };
 }
 
-/** @param {ReturnType<typeof paymentsOf>} receivers @param {{receiverWei?: bigint, handlers?: Handlers, snapshot?: Partial<AuditSnapshot>}} [given] */
-async function checksOf(receivers, { receiverWei = 0n, handlers = {}, snapshot = {} } = {}) {
+/** @param {Payments} receivers @param {{handlers?: Handlers, snapshot?: Partial<AuditSnapshot>}} [given] */
+async function checksOf(receivers, { handlers = {}, snapshot = {} } = {}) {
   let isAfter = false;
-  const payments = paymentsOf(receivers.made, {
+  const payments = await paymentsOf(receivers.made, {
+    eth_estimateGas: () => toHex(21_000),
     eth_getBlockReceipts: (number) => receipts[Number(number) - 101] ?? [],
     eth_getBlockByNumber: blockAt,
     ...handlers,
@@ -83,13 +90,11 @@ async function checksOf(receivers, { receiverWei = 0n, handlers = {}, snapshot =
       return handlers.eth_getBalance?.(address, block) ?? toHex(balances.get(address) ?? 0n);
     },
   });
-  /** @param {string} address @returns {[string, string]} */
-  const balanceOf = (address) => ['eth_getBalance', address];
-  const coin = { unit: 'wei', paysFees: true, balanceOf, receiverHas: receiverWei };
-  payments.begin('transfer');
-  await payments.readBalances(coin);
+  const { signal } = new AbortController();
+  const wallets = PAYERS.map((address, i) => ({ index: i, address, nonce: START_NONCES[i] }));
+  await payments.prepare(/** @type {any} */ ({ wallets, sender: { rpc: fakeRpc({}), signal }, onProgress: () => {} }));
   isAfter = true;
-  const whole = {
+  const whole = /** @type {any} */ ({
     blockHash: HASH,
     blockNumber: 103,
     startBlock: 100,
@@ -99,10 +104,10 @@ async function checksOf(receivers, { receiverWei = 0n, handlers = {}, snapshot =
     reverted: PAYERS.map(() => 0),
     undecided: PAYERS.map(() => 0),
     areOurs: true,
-    signal: new AbortController().signal,
+    signal,
     ...snapshot,
-  };
-  const all = await payments.host.proven(whole, await payments.reconcile(whole, coin));
+  });
+  const all = (await payments.reconcile?.(whole)) ?? [];
   return Object.fromEntries(all.map((check) => [check.name, check]));
 }
 
@@ -113,7 +118,7 @@ const held = ({ receipts: _, ...checks }) =>
 /** One operation, of the first payer, of which it is not known what became of it. */
 const ONE_UNDECIDED = Object.freeze({ areOurs: false, executed: [39, 0, 25], undecided: [1, 0, 0] });
 
-/** The nth payment of a payer is reverted. @param {ReturnType<typeof paymentsOf>} receivers @param {number} position @param {number} n */
+/** The nth payment of a payer is reverted. @param {Payments} receivers @param {number} position @param {number} n */
 function revert(receivers, position, n) {
   receipts[position][n].status = '0x0';
   add(receivers.receiverOf(position, START_NONCES[position] + n), -VALUE_WEI);
@@ -121,8 +126,10 @@ function revert(receivers, position, n) {
 }
 
 describe('payments to receivers that were made', () => {
-  const receivers = paymentsOf(30);
-  beforeEach(() => pay(receivers, 0n));
+  /** @type {Payments} */
+  let receivers;
+  beforeAll(async () => void (receivers = await paymentsOf(30)));
+  beforeEach(() => pay(receivers));
 
   it('all is right: each wallet and each receiver', async () => {
     const checks = await checksOf(receivers);
@@ -131,7 +138,7 @@ describe('payments to receivers that were made', () => {
   });
 
   it('a receiver that another sender paid is found, and named', async () => {
-    const address = receivers.addressOf(17);
+    const address = receivers.paidBy(17);
     const mustBe = balances.get(address) ?? 0n;
     add(address, 1n);
     const checks = await checksOf(receivers);
@@ -252,7 +259,7 @@ describe('payments to receivers that were made', () => {
   });
 
   it('a block that left the chain meanwhile says nothing against the run', async () => {
-    add(receivers.addressOf(3), 1n);
+    add(receivers.paidBy(3), 1n);
     const checks = await checksOf(receivers, {
       handlers: { eth_getBlockByNumber: () => ({ hash: hash32('other'), transactions: [] }) },
     });
@@ -261,8 +268,8 @@ describe('payments to receivers that were made', () => {
   });
 
   it('the balances of more than 100,000 receivers are not read', async () => {
-    const many = paymentsOf(100_001);
-    pay(many, 0n);
+    const many = await paymentsOf(100_001);
+    pay(many);
     assert.deepEqual(held(await checksOf(many)), { wallets: true });
     add(PAYERS[1], -1n);
     assert.deepEqual(held(await checksOf(many)), { wallets: false });
