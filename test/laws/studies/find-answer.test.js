@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { randomNumbers } from '../../../src/random.js';
-import { votesOn } from '../../../src/studies/evidence.js';
+import { nextRate, votesOn } from '../../../src/studies/evidence.js';
 import { answerOf } from '../../../src/studies/find-answer.js';
 
 /**
@@ -195,4 +195,16 @@ describe('answerOf()', () => {
       assert.equal(answer.words, words);
       assert.ok(words.split(' ').length <= 25);
     });
+});
+
+describe('nextRate()', () => {
+  const scale = { lowest: 1, guess: null };
+  const trialAt = (/** @type {number} */ value, holds = false) => /** @type {any} */ ({ value, holds, failed: [] });
+
+  it('goes down by two, then by four, while none held, as the first failure may be chance', () => {
+    assert.equal(nextRate(50, [trialAt(421)], scale), 210);
+    assert.equal(nextRate(300, [trialAt(421)], scale), 300);
+    assert.equal(nextRate(10, [trialAt(421), trialAt(210)], scale), 52.5);
+    assert.equal(nextRate(50, [trialAt(421), trialAt(40, true)], scale), 50, 'one held');
+  });
 });
