@@ -85,7 +85,7 @@ export function createWasmCurve() {
 }
 
 /** ethers hashes with it as well from now on: an address has two hashes, one for its checksum. @returns {Promise<void>} */
-export async function hashFaster() {
+export async function registerKeccak() {
   const hasher = await createKeccak(256);
   keccak256.register((bytes) => hasher.init().update(bytes).digest('binary'));
 }

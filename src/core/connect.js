@@ -1,7 +1,14 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { ask, blockAt, headerAt, nullIfOdd } from '../chain/answers.js';
 import { readFees } from '../chain/fees.js';
-import { DEV_MNEMONIC, createSigner, funderWallet, hashFaster, keyFileSource, mnemonicSource } from '../chain/keys.js';
+import {
+  DEV_MNEMONIC,
+  createSigner,
+  funderWallet,
+  registerKeccak,
+  keyFileSource,
+  mnemonicSource,
+} from '../chain/keys.js';
 import { checkChain, devMnemonicAllowed } from '../chain/networks.js';
 import { assertOneChain, chainIdOf, clientVersionOf } from '../chain/chain-identity.js';
 import { openEndpoints } from '../chain/endpoints.js';
@@ -245,7 +252,7 @@ export async function deriveWallets(source, slices, signal, onProgress) {
   /** @type {Wallet[]} */
   const wallets = [];
   const indexes = slices.flatMap(sliceIndexes);
-  await hashFaster();
+  await registerKeccak();
   for (const index of indexes) {
     wallets.push(source.wallet(index));
     if (wallets.length % DERIVE_AT_ONCE !== 0) continue;
